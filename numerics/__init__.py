@@ -1,0 +1,1 @@
+"""Certified numbers (python-flint balls) and fast floats for what `replica` derives."""

@@ -1,0 +1,92 @@
+"""A derivation: a numbered list of steps, each a SymPy object with a title and a reason.
+
+Steps hold expressions, never strings of mathematics: what is printed is what was computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: `expression` (a SymPy object) under `title`, `reason` says which operation gave it."""
+
+    title: str
+    expression: Any
+    reason: str = ""
+
+    @property
+    def latex(self) -> str:
+        """LaTeX source of the expression, without delimiters."""
+        return str(sp.latex(self.expression))
+
+    def to_json(self) -> dict[str, str]:
+        """The step as strings: `title`, `latex`, `sympy` (readable by `sympy.sympify`), `reason`."""
+        return {
+            "title": self.title,
+            "latex": self.latex,
+            "sympy": str(sp.sstr(self.expression)),
+            "reason": self.reason,
+        }
+
+
+@dataclass
+class Derivation:
+    """A titled list of steps and a dictionary of named results (SymPy objects).
+
+    >>> import sympy as sp
+    >>> q = sp.Symbol("q")
+    >>> d = Derivation("Example")
+    >>> _ = d.add("Entropy", sp.log(1 - q) / 2, reason="log det at n -> 0")
+    >>> print(d.to_text())
+    Example
+    <BLANKLINE>
+    1. Entropy
+       log(1 - q)/2
+       (log det at n -> 0)
+    """
+
+    title: str
+    steps: list[Step] = field(default_factory=list)
+    results: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, title: str, expression: Any, reason: str = "") -> Any:
+        """Append a step and return its expression, so that it can be used in the next one."""
+        self.steps.append(Step(title, expression, reason))
+        return expression
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def to_text(self) -> str:
+        """Plain text, one numbered step after the other."""
+        lines = [self.title, ""]
+        for number, step in enumerate(self.steps, 1):
+            lines += [f"{number}. {step.title}", f"   {sp.sstr(step.expression)}"]
+            if step.reason:
+                lines.append(f"   ({step.reason})")
+        return "\n".join(lines)
+
+    def to_latex(self) -> str:
+        """LaTeX body: a numbered list with one display formula a step."""
+        lines = [rf"\section*{{{self.title}}}", r"\begin{enumerate}"]
+        for step in self.steps:
+            reason = f" ({step.reason})" if step.reason else ""
+            lines.append(rf"\item {step.title}{reason}: \[{step.latex}\]")
+        lines.append(r"\end{enumerate}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """`title`, `steps` (title, latex, sympy, reason) and every named result as a string."""
+        data: dict[str, Any] = {"title": self.title, "steps": [s.to_json() for s in self.steps]}
+        for name, value in self.results.items():
+            if isinstance(value, list | tuple):
+                data[name] = [str(sp.sstr(item)) for item in value]
+            else:
+                data[name] = str(sp.sstr(value))
+        return data

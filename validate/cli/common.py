@@ -1,0 +1,98 @@
+"""What the commands share: the error boundary, atomic writing, the missing-extra sentence."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from replica.errors import InvalidInput
+
+EXIT_BAD_INPUT = 2
+
+
+def run_guarded(command: Callable[[], None]) -> None:
+    """Run a command; a user's mistake becomes one sentence on standard error and exit code 2."""
+    try:
+        command()
+    except InvalidInput as error:
+        fail(str(error))
+
+
+def fail(sentence: str) -> None:
+    """Print the sentence on standard error and exit with code 2."""
+    print(f"factcap: {' '.join(sentence.split())}", file=sys.stderr)
+    raise SystemExit(EXIT_BAD_INPUT)
+
+
+def require_extra(*modules: str) -> None:
+    """Check that the modules of the `validate` extra import; else say how to install it."""
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            raise InvalidInput(
+                f"this command needs the Python package {name!r}, which is not installed; "
+                "install the extra with: pip install 'factcap[validate]'"
+            ) from None
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Write by temporary file and rename: `path` holds the old content or the whole new one."""
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def check_writable(path: Path) -> None:
+    """Refuse early, before long work, a path that cannot be written."""
+    if path.is_dir():
+        raise InvalidInput(f"the output {str(path)!r} is a folder; give the name of a file")
+    folder = path.parent
+    if not folder.is_dir():
+        raise InvalidInput(
+            f"the output {str(path)!r} lies in a folder that does not exist; create {str(folder)!r} "
+            "or give another path"
+        )
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(
+            f"the output {str(path)!r} cannot be written: the folder {str(folder)!r} is read-only; "
+            "give another path"
+        )
+
+
+def write_bytes_atomically(path: Path, content: bytes) -> None:
+    """As `write_text_atomically`, for bytes."""
+    check_writable(path)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InvalidInput(
+            f"the output {str(path)!r} cannot be written ({error.strerror}); give another path"
+        ) from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"the output {str(path)!r} cannot be written ({error.strerror}); give another path"
+        ) from None
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON object on standard output; NaN and infinity are refused."""
+    print(json.dumps(data, indent=2, allow_nan=False))
