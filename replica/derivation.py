@@ -14,7 +14,7 @@ import sympy as sp
 
 @dataclass(frozen=True)
 class Step:
-    """One step: `expression` (a SymPy object) under `title`, `reason` says which operation gave it."""
+    """One step: `expression` (a SymPy object), its `title`, and the operation that gave it."""
 
     title: str
     expression: Any
@@ -26,7 +26,7 @@ class Step:
         return str(sp.latex(self.expression))
 
     def to_json(self) -> dict[str, str]:
-        """The step as strings: `title`, `latex`, `sympy` (readable by `sympy.sympify`), `reason`."""
+        """The step as strings: `title`, `latex`, `sympy` (for `sympy.sympify`), `reason`."""
         return {
             "title": self.title,
             "latex": self.latex,

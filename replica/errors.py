@@ -12,8 +12,8 @@ class InvalidInput(ValueError):
 
     The message is one sentence that says what was given, what is allowed and what to do.
 
-    >>> raise InvalidInput("facts is 1; it must be an integer of at least 2; give --facts 2 or more")
+    >>> raise InvalidInput("facts is 1; it must be an integer >= 2; give --facts 2 or more")
     Traceback (most recent call last):
         ...
-    replica.errors.InvalidInput: facts is 1; it must be an integer of at least 2; give --facts 2 or more
+    replica.errors.InvalidInput: facts is 1; it must be an integer >= 2; give --facts 2 or more
     """

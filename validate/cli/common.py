@@ -54,8 +54,8 @@ def check_writable(path: Path) -> None:
     folder = path.parent
     if not folder.is_dir():
         raise InvalidInput(
-            f"the output {str(path)!r} lies in a folder that does not exist; create {str(folder)!r} "
-            "or give another path"
+            f"the output {str(path)!r} lies in a folder that does not exist; "
+            f"create {str(folder)!r} or give another path"
         )
     if not os.access(folder, os.W_OK):
         raise InvalidInput(
