@@ -131,36 +131,49 @@ def half_point(
             "the success rates do not lie on both sides of 1/2, so the 50 % point is not determined; "
             "add load points or instances"
         )
-    scale = float(np.ptp(x)) or 1.0
-
-    def minus_log_likelihood(c: float, log_w: float) -> float:
-        u = (c - x) / (scale * np.exp(log_w))
-        return -float(np.sum(s * special.log_ndtr(u) + (n - s) * special.log_ndtr(-u)))
-
-    def profile(c: float) -> tuple[float, float]:
-        best = optimize.minimize_scalar(
-            lambda log_w: minus_log_likelihood(c, log_w), bounds=(-8.0, 4.0), method="bounded"
-        )
-        return float(best.fun), float(best.x)
-
-    grid = np.linspace(x.min(), x.max(), 41)
-    start = grid[int(np.argmin([profile(c)[0] for c in grid]))]
-    step = grid[1] - grid[0]
-    found = optimize.minimize_scalar(
-        lambda c: profile(c)[0], bounds=(start - step, start + step), method="bounded"
-    )
-    c_hat, floor = float(found.x), float(found.fun)
+    scale = float(np.ptp(x))
+    c_grid = np.linspace(x.min(), x.max(), 121)
+    for last in (False, False, True):  # one smooth maximum: refine around the best node
+        values = profile_log_likelihood(c_grid, x, s, n)[0]
+        best = int(np.argmax(values))
+        step = c_grid[1] - c_grid[0]
+        if not last:
+            c_grid = np.linspace(c_grid[best] - step, c_grid[best] + step, 41)
+    c_hat, peak = float(c_grid[best]), float(values[best])
     allowed = float(special.chdtri(1, 1.0 - confidence)) / 2.0
 
     def excess(c: float) -> float:
-        return profile(c)[0] - floor - allowed
+        return peak - float(profile_log_likelihood(np.array([c]), x, s, n)[0][0]) - allowed
 
+    width = float(profile_log_likelihood(np.array([c_hat]), x, s, n)[1][0])
+    reach = 0.02 * scale
     return HalfPoint(
-        value=c_hat,
-        width=scale * float(np.exp(profile(c_hat)[1])),
-        low=_crossing(excess, c_hat, -step),
-        high=_crossing(excess, c_hat, step),
+        c_hat, width, _crossing(excess, c_hat, -reach), _crossing(excess, c_hat, reach)
     )
+
+
+def profile_log_likelihood(
+    c: Floats, x: Floats, successes: Floats, trials: Floats
+) -> tuple[Floats, Floats]:
+    """max over w of the log likelihood of P = Phi((c - x)/w), and the w that attains it, for each c.
+
+    A grid in log w is refined twice; completely separated data have no best width, and take the
+    least one of the grid, e^-8 of the range of x (where the likelihood is flat).
+    """
+    scale = float(np.ptp(x))
+    centre = np.full(c.shape, -2.0)
+    half = 6.0
+    for nodes in (49, 17, 17):
+        log_w = centre[:, None] + np.linspace(-half, half, nodes)
+        u = (c[:, None, None] - x) / (scale * np.exp(log_w))[:, :, None]
+        value = (successes * special.log_ndtr(u) + (trials - successes) * special.log_ndtr(-u)).sum(
+            -1
+        )
+        best = value.argmax(axis=1)
+        rows = np.arange(c.size)
+        centre = log_w[rows, best]
+        half = 2.0 * half / (nodes - 1)
+    return value[rows, best], scale * np.exp(centre)
 
 
 def ratio_interval(top: HalfPoint, bottom: HalfPoint) -> tuple[float, float, float]:

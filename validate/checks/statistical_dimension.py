@@ -55,7 +55,9 @@ def check_statistical_dimension(
     independent Student variables (n is large, so the means are Gaussian).
     """
     if len(competitors) != len(predicted) or not competitors:
-        raise InvalidInput("give one predicted statistical dimension for each number of competitors")
+        raise InvalidInput(
+            "give one predicted statistical dimension for each number of competitors"
+        )
     table: list[Record] = []
     scores, errors = [], []
     for m, delta in zip(competitors, predicted, strict=True):
@@ -126,7 +128,9 @@ def check_active_competitors(
     """
     v = np.asarray(volumes, dtype=float)
     if v.ndim != 1 or v.size < 2 or (v < -1e-12).any() or v.sum() > 1.0 + 1e-9:
-        raise InvalidInput("the intrinsic volumes must be at least two probabilities of sum at most 1")
+        raise InvalidInput(
+            "the intrinsic volumes must be at least two probabilities of sum at most 1"
+        )
     counts = np.zeros(v.size + 1, dtype=np.int64)
     rng = generator(seed, 13, competitors)
     for start in range(0, samples, batch):
