@@ -86,7 +86,7 @@ def new_figure(columns: int = 1, **overrides: Any) -> tuple[Figure, Any]:
 def theory_line(
     axes: Any, x: Sequence[float], y: Sequence[float], *, series: int, label: str
 ) -> None:
-    """Draw a prediction: a line without marks, dashed by series so that it survives grey printing."""
+    """Draw a prediction: a line without marks, dashed by series to survive grey printing."""
     axes.plot(x, y, color=SERIES[series], linestyle=DASHES[series % len(DASHES)], label=label)
 
 
@@ -117,6 +117,16 @@ def simulation_points(
         label=label,
         zorder=3,
     )
+
+
+def label_axes(axes: Any, x: str, y: str, *, title: str = "", legend: str = "") -> None:
+    """Axis labels, title (left) and legend (position `legend`, e.g. "upper right")."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if title:
+        axes.set_title(title, loc="left", fontsize=10.5)
+    if legend:
+        axes.legend(loc=legend, frameon=False, fontsize=8.5)
 
 
 def note(axes: Any, x: float, text: str, *, height: float = 0.97, right: bool = True) -> None:

@@ -41,6 +41,7 @@ class Check:
     remark: str = ""
     caption: str = ""
     proved: bool = False
+    refuted: bool = False
     settings: Record = field(default_factory=dict)
     adjusted_p: float | None = None
     power: float | None = None
@@ -76,8 +77,8 @@ def settle(checks: Sequence[Check], false_alarm_rate: float) -> None:
     """Give every check its verdict; P(any false "disagrees") <= `false_alarm_rate` (Holm).
 
     Power is stated at the strictest level Holm can ask for, false_alarm_rate / m with m tested
-    claims, so it is a lower bound. A check without a p-value is "measured" (or "proved" when its
-    table rests on verified certificates alone).
+    claims, so it is a lower bound. A check without a p-value is "measured"; "proved" when it rests on
+    verified certificates alone; "disagrees" when it was `refuted` by a logical contradiction.
     """
     if not 0.0 < false_alarm_rate < 1.0:
         raise InvalidInput(
@@ -90,6 +91,8 @@ def settle(checks: Sequence[Check], false_alarm_rate: float) -> None:
         check.verdict = "disagrees" if value < false_alarm_rate else "agrees"
     for check in checks:
         if check.p_value is None:
-            check.verdict = "proved" if check.proved else "measured"
+            check.verdict = (
+                "disagrees" if check.refuted else "proved" if check.proved else "measured"
+            )
         if check.power_at is not None:
             check.power = check.power_at(false_alarm_rate / max(1, len(tested)))

@@ -29,7 +29,7 @@ class CurveTest:
     null_sample: Floats
 
     def critical_value(self, level: float) -> float:
-        """Smallest statistic that the test rejects at `level` (infinite if the null is too small)."""
+        """Smallest statistic rejected at `level`; infinite if the null sample is too small."""
         rank = int(np.floor(level * (1 + self.null_sample.size)))
         return float(self.null_sample[-rank]) if rank >= 1 else float("inf")
 
@@ -128,8 +128,8 @@ def half_point(
     rate = s / n
     if x.size < 2 or not (rate.max() > 0.5 > rate.min()):
         raise InvalidInput(
-            "the success rates do not lie on both sides of 1/2, so the 50 % point is not determined; "
-            "add load points or instances"
+            "the success rates do not lie on both sides of 1/2, so the 50 % point is not "
+            "determined; add load points or instances"
         )
     scale = float(np.ptp(x))
     c_grid = np.linspace(x.min(), x.max(), 121)
@@ -155,7 +155,7 @@ def half_point(
 def profile_log_likelihood(
     c: Floats, x: Floats, successes: Floats, trials: Floats
 ) -> tuple[Floats, Floats]:
-    """max over w of the log likelihood of P = Phi((c - x)/w), and the w that attains it, for each c.
+    """max over w of the log likelihood of P = Phi((c - x)/w), and the best w, for each c.
 
     A grid in log w is refined twice; completely separated data have no best width, and take the
     least one of the grid, e^-8 of the range of x (where the likelihood is flat).

@@ -16,7 +16,7 @@ from validate.checks.base import Record
 from validate.checks.statistics import clopper_pearson
 
 KIND_NAMES = {"gaussian": "Gaussian", "decoupled": "decoupled", "original": "original"}
-Decide = Callable[[str, int, int, tuple[int, ...]], str]
+Decide = Callable[[str, int, int, Sequence[tuple[int, ...]]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,20 @@ class LadderPoint:
         }
 
 
-def certified_verdict(kind: str, dim: int, facts: int, seed: tuple[int, ...]) -> str:
-    """Draw one instance, solve it and recheck: separable, not_separable or undecided."""
+def certified_verdicts(
+    kind: str, dim: int, facts: int, seeds: Sequence[tuple[int, ...]]
+) -> list[str]:
+    """Draw one instance a seed, solve all in one batch, recheck each.
+
+    Every entry is separable, not_separable or undecided, as `validate.certificates` says.
+    """
     from validate.certificates import check
     from validate.problems import make_problem
-    from validate.solvers.exact import solve
+    from validate.solvers.exact import solve_many
 
-    problem = make_problem(kind, dim=dim, facts=facts, seed=seed)
-    return str(check(problem, solve(problem)).verdict)
+    problems = [make_problem(kind, dim=dim, facts=facts, seed=seed) for seed in seeds]
+    solutions = solve_many(problems)
+    return [str(check(p, s).verdict) for p, s in zip(problems, solutions, strict=True)]
 
 
 def measure(
@@ -73,21 +79,27 @@ def measure(
     instances: int,
     *,
     seed: int,
-    decide: Decide = certified_verdict,
-    progress: Callable[[], None] | None = None,
+    batch: int = 10,
+    decide: Decide = certified_verdicts,
+    progress: Callable[[int], None] | None = None,
 ) -> LadderPoint:
-    """Count the certified verdicts of `instances` independent instances; `seed` roots their streams.
+    """Count the certified verdicts of `instances` independent instances; `seed` is their root.
 
-    Instance i of a cell draws from SeedSequence((seed, facts, i, ...)), so cells are independent.
+    Instance i of a cell has seed (seed, facts, i), so cells are independent and the counts do not
+    depend on `batch`. `progress` is told the number of instances just finished.
     """
-    if instances < 1:
-        raise InvalidInput(f"instances is {instances}; it must be at least 1; ask for one or more")
+    if instances < 1 or batch < 1:
+        raise InvalidInput(
+            f"instances is {instances} and batch {batch}; both must be at least 1; ask for more"
+        )
     start = time.perf_counter()
     tally = {"separable": 0, "not_separable": 0, "undecided": 0}
-    for number in range(instances):
-        tally[decide(kind, dim, facts, (seed, facts, number))] += 1
+    for first in range(0, instances, batch):
+        numbers = range(first, min(instances, first + batch))
+        for verdict in decide(kind, dim, facts, [(seed, facts, number) for number in numbers]):
+            tally[verdict] += 1
         if progress is not None:
-            progress()
+            progress(len(numbers))
     return LadderPoint(kind, dim, facts, **tally, seconds=time.perf_counter() - start)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import special
 
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
 from validate.checks.statistics import generator, monte_carlo_p_value
+from validate.plotting import label_axes, new_figure, simulation_points, theory_line
 
 
 def project(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -187,10 +189,65 @@ def check_active_competitors(
         alternative="v_k tilted to a mean 1 % larger",
         power_at=power_at,
         table=table,
-        caption=f"How many of M = {competitors} competitors are pressed down to the decision level: "
-        "intrinsic volumes v_k (line) and counts from direct projection (points).",
+        caption=f"How many of M = {competitors} competitors are pressed down to the decision "
+        "level: intrinsic volumes v_k (line) and counts from direct projection (points).",
         settings={"competitors": competitors, "samples": samples, "seed": seed},
     )
+
+
+def plot_statistical_dimension(check: Check, curve: Sequence[tuple[int, float]] = ()) -> Figure:
+    """delta against M: certified line (through `curve` if given), projected points."""
+    figure, axes = new_figure()
+    measured = check.select("simulation")
+    line = list(curve) or [(r["competitors"], r["delta"]) for r in check.select("theory")]
+    theory_line(
+        axes,
+        [m for m, _ in line],
+        [delta for _, delta in line],
+        series=0,
+        label="certified",
+    )
+    simulation_points(
+        axes,
+        [r["competitors"] for r in measured],
+        [r["delta"] for r in measured],
+        [r["low"] for r in measured],
+        [r["high"] for r in measured],
+        series=1,
+        label="direct projection",
+    )
+    axes.set_xscale("log")
+    label_axes(
+        axes, "competitors $M$", r"statistical dimension $\delta(M)$", legend="upper left"
+    )
+    return figure
+
+
+def plot_active_competitors(check: Check) -> Figure:
+    """Law of K: intrinsic volumes as a line, counted shares as points."""
+    figure, axes = new_figure()
+    theory = [r for r in check.select("theory") if r["probability"] > 1e-4]
+    last = theory[-1]["k"]
+    measured = [r for r in check.select("simulation") if r["k"] <= last]
+    theory_line(
+        axes,
+        [r["k"] for r in theory],
+        [r["probability"] for r in theory],
+        series=0,
+        label="$v_k$, certified",
+    )
+    simulation_points(
+        axes,
+        [r["k"] for r in measured],
+        [r["probability"] for r in measured],
+        [r["probability"] - 1.96 * r["error"] for r in measured],
+        [r["probability"] + 1.96 * r["error"] for r in measured],
+        series=1,
+        label="direct projection",
+    )
+    axes.set_ylim(bottom=0)
+    label_axes(axes, "active competitors $k$", "$P(K=k)$", legend="upper right")
+    return figure
 
 
 def _merge(expected: NDArray[np.float64], least: float = 5.0) -> NDArray[np.int64]:

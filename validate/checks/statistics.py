@@ -12,10 +12,10 @@ from replica.errors import InvalidInput
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact binomial interval: all P with both tails P(X >= s) and P(X <= s) above (1-confidence)/2.
+    """Exact binomial interval: all P with P(X >= s) and P(X <= s) above (1 - confidence)/2.
 
-    Arguments: `successes` of `trials` (integers, 0 <= successes <= trials, trials >= 1), `confidence`
-    in (0, 1). Coverage is at least `confidence` for every P. Raises `InvalidInput` otherwise.
+    Arguments: `successes` of `trials` (integers, 0 <= successes <= trials, trials >= 1) and
+    `confidence` in (0, 1). Coverage is at least `confidence` for every P. Raises `InvalidInput` otherwise.
     Source: Clopper and Pearson 1934, through quantiles of the beta distribution.
 
     >>> low, high = clopper_pearson(0, 10)
@@ -58,7 +58,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def monte_carlo_p_value(statistic: float, null_sample: ArrayLike) -> float:
-    """(1 + number of null values >= statistic) / (1 + size): a valid p-value for any null sample size.
+    """(1 + number of null values >= statistic) / (1 + size), valid at any null sample size.
 
     `null_sample` holds independent draws of the statistic under the hypothesis.
     Source: Davison and Hinkley 1997, section 4.2.

@@ -11,7 +11,7 @@ from validate.checks.base import Check, Record
 from validate.checks.curves import CurveTest, curve_power, curve_test, half_point
 from validate.checks.ladder import KIND_NAMES, LadderPoint, same_cell
 from validate.checks.theory_curve import Floats, TheoryCurve
-from validate.plotting import SERIES, new_figure, note, simulation_points, theory_line
+from validate.plotting import SERIES, label_axes, new_figure, note, simulation_points, theory_line
 
 ORDER = ("gaussian", "decoupled", "original")
 
@@ -121,8 +121,7 @@ def plot_success_curves(checks: Sequence[Check], dim: int) -> Figure:
     half = next(float(r["facts"]) for r in rows if r["probability"] <= 0.5)
     if min(shown) - margin < half < max(shown) + margin:
         note(axes, half, r"$p\,\delta=d^2$", height=0.06)
-    axes.set_xlabel("facts $p$")
-    axes.set_ylabel("P(all facts recalled)")
-    axes.set_title(f"$d={dim}$")
-    axes.legend(loc="upper right")
+    label_axes(
+        axes, "facts $p$", "P(all facts recalled)", title=f"$d={dim}$", legend="upper right"
+    )
     return figure

@@ -1,0 +1,44 @@
+"""LaTeX of SymPy to MathML that every browser draws without scripts or fonts from outside."""
+
+from __future__ import annotations
+
+import re
+
+from latex2mathml.converter import convert
+
+from replica.errors import InvalidInput
+
+# Commands that the converter would print as text, written with ones that it knows.
+_REWRITES = (
+    (re.compile(r"\\operatorname\{([^{}]*)\}"), r"\\mathrm{\1}"),
+    (re.compile(r"\\limits(?![a-zA-Z])"), ""),
+    (re.compile(r"\\middle(?![a-zA-Z])"), ""),
+)
+
+
+def to_mathml(latex: str, *, display: bool = True) -> str:
+    r"""One `<math>` element for a LaTeX formula without delimiters.
+
+    Raises `InvalidInput` when a command survives as visible text (a backslash in the output), so
+    that a formula is never shown garbled.
+
+    >>> "<mfrac>" in to_mathml(r"\frac{1}{2}")
+    True
+    """
+    for pattern, replacement in _REWRITES:
+        latex = pattern.sub(replacement, latex)
+    try:
+        markup = convert(latex, display="block" if display else "inline")
+    except Exception as error:
+        raise InvalidInput(
+            f"the formula {latex[:80]!r} cannot be typeset ({type(error).__name__}); write it with "
+            "plain LaTeX commands"
+        ) from error
+    visible = re.sub(r"<[^>]*>", "", markup)
+    if "\\" in visible:
+        raise InvalidInput(
+            f"the formula {latex[:80]!r} uses a LaTeX command that MathML conversion does not "
+            f"know (near {visible[visible.index(chr(92)) : visible.index(chr(92)) + 20]!r}); "
+            "write it otherwise"
+        )
+    return markup

@@ -1,0 +1,108 @@
+"""What a report holds, before any format is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from replica.derivation import Derivation
+from validate.checks.base import Check
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn figure: `svg` inline, `title` and `description` for readers without the picture."""
+
+    identifier: str
+    title: str
+    description: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of strings with one header; `note` says what the numbers mean."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass
+class Section:
+    """A heading with an introduction and, in this order, derivation, tables, figures, checks."""
+
+    identifier: str
+    title: str
+    introduction: str
+    derivation: Derivation | None = None
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+
+
+@dataclass
+class Report:
+    """The whole report: sections, and how they came about."""
+
+    title: str
+    answer: str
+    false_alarm_rate: float
+    sections: list[Section]
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    seconds: dict[str, float]
+    created: str
+
+    @property
+    def checks(self) -> list[Check]:
+        """Every check, in order of appearance."""
+        return [check for section in self.sections for check in section.checks]
+
+    @property
+    def tested(self) -> int:
+        """Number of claims that carry a p-value."""
+        return sum(check.p_value is not None for check in self.checks)
+
+    def count(self, verdict: str) -> int:
+        """Number of checks with this verdict."""
+        return sum(check.verdict == verdict for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON-ready data; figures by their title and description only."""
+        return {
+            "title": self.title,
+            "answer": self.answer,
+            "created": self.created,
+            "false_alarm_rate": self.false_alarm_rate,
+            "checks": [check.to_json() for check in self.checks],
+            "sections": [
+                {
+                    "identifier": section.identifier,
+                    "title": section.title,
+                    "introduction": section.introduction,
+                    "derivation": section.derivation.to_json() if section.derivation else None,
+                    "tables": [
+                        {
+                            "title": table.title,
+                            "header": list(table.header),
+                            "rows": [list(row) for row in table.rows],
+                            "note": table.note,
+                        }
+                        for table in section.tables
+                    ],
+                    "figures": [
+                        {"title": f.title, "description": f.description, "caption": f.caption}
+                        for f in section.figures
+                    ],
+                    "checks": [check.name for check in section.checks],
+                }
+                for section in self.sections
+            ],
+            "settings": self.settings,
+            "versions": self.versions,
+            "seconds": self.seconds,
+        }

@@ -1,0 +1,85 @@
+"""How much a report measures: `quick` for minutes, `paper` for hours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.errors import InvalidInput
+
+LADDER_KINDS = ("gaussian", "decoupled", "original")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Sizes of every experiment of a report. `ladder` maps d to instances a load and problem."""
+
+    name: str
+    ladder: tuple[tuple[int, int], ...]
+    targets: tuple[float, ...]
+    projections: int
+    projection_sizes: tuple[int, ...]
+    volumes_at: int
+    hebbian_dim: int
+    hebbian_loads: tuple[int, ...]
+    hebbian_instances: int
+    learning_dim: int
+    learning_shares: tuple[float, ...]
+    learning_instances: int
+    shuffles: int
+    table_facts: tuple[int, ...] = (10, 100, 10**3, 10**4, 10**5, 10**6, 10**10, 10**100)
+    table_dims: tuple[int, ...] = (10, 20, 64, 128, 256, 512, 768, 1024, 4096)
+    digits: int = 10
+    false_alarm_rate: float = 0.01
+
+    @property
+    def instances(self) -> int:
+        """All instances of the ladder."""
+        return len(LADDER_KINDS) * len(self.targets) * sum(count for _, count in self.ladder)
+
+
+PRESETS = {
+    "quick": Preset(
+        name="quick",
+        ladder=((10, 60), (20, 40)),
+        targets=(0.97, 0.85, 0.6, 0.35, 0.1),
+        projections=100_000,
+        projection_sizes=(1, 2, 9, 86),
+        volumes_at=86,
+        hebbian_dim=10,
+        hebbian_loads=(10, 15, 20, 30, 42),
+        hebbian_instances=200,
+        learning_dim=20,
+        learning_shares=(0.35, 0.55, 0.75, 0.9, 1.05, 1.25, 1.6),
+        learning_instances=5,
+        shuffles=3,
+    ),
+    "paper": Preset(
+        name="paper",
+        ladder=((10, 1000), (20, 1000), (30, 200)),
+        targets=(0.97, 0.85, 0.65, 0.4, 0.2, 0.05),
+        projections=2_000_000,
+        projection_sizes=(1, 2, 9, 86, 261),
+        volumes_at=86,
+        hebbian_dim=16,
+        hebbian_loads=(24, 36, 50, 70, 100),
+        hebbian_instances=400,
+        learning_dim=20,
+        learning_shares=(0.35, 0.55, 0.75, 0.9, 1.05, 1.25, 1.6),
+        learning_instances=40,
+        shuffles=20,
+        table_dims=(10, 20, 64, 128, 256, 512, 768, 1024, 4096, 12288),
+    ),
+}
+
+
+def preset_named(name: str) -> Preset:
+    """The preset `name`, or one sentence that lists them.
+
+    >>> preset_named("quick").instances
+    1500
+    """
+    if name not in PRESETS:
+        raise InvalidInput(
+            f"the preset is {name!r}; it must be one of {', '.join(PRESETS)}; choose one"
+        )
+    return PRESETS[name]
