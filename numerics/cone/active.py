@@ -1,0 +1,203 @@
+"""The factor of the active competitors: contour integrals I_k that do not depend on M.
+
+    I_k = int over real y of e^{-m w} R(w)^k e^{w^2/2} dy,    w = c + i y,  R(w) = Phi(w) e^{w^2/2},
+
+for any real c (the integrand is entire). With A_k = sqrt((k+1)/(2 pi)) e^{m^2/(2(k+1))} I_k the
+probability that k of k+1 Gaussians, the left-out one lowered by the margin m, exceed their mean.
+The second moment of the deviations on the same event inserts the factor k + m^2 - m w.
+
+Since |R(c+iy)| <= R(c), the trapezoidal rule has closed-form error bounds: shifting the contour by
++-a bounds the discretisation, e^{-y^2/2} bounds what is cut off. Near the saddle c ~ -sqrt(k) the
+integrand is a Gaussian of width 1 whatever k, so one contour serves a block of k with similar
+sqrt(k), and the I_k of a block are power sums over common nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from flint import acb, arb, arb_mat
+
+from numerics.balls import working_precision
+from numerics.cone.gauss import float_log_laplace, laplace
+
+
+@dataclass(frozen=True)
+class ActiveIntegrals:
+    """`plain[k]` = I_k and `moment[k]` = I_k with the factor k + m^2 - m w, as positive balls."""
+
+    plain: tuple[Any, ...]
+    moment: tuple[Any, ...]
+
+
+def active_integrals(count: int, nats: float, margin: Any = None) -> ActiveIntegrals:
+    """I_0 .. I_{count-1} with relative error about e^{-nats}; blocks are cached."""
+    plain: list[Any] = []
+    moment: list[Any] = []
+    nats = 16.0 * math.ceil(nats / 16.0)  # few distinct accuracies, so that the cache is hit
+    width = max(4, math.ceil(0.45 * math.sqrt(nats)))
+    key = None if margin is None else (str(margin.mid().man_exp()), str(margin.rad().man_exp()))
+    _MARGINS[key] = margin
+    index = 0
+    while len(plain) < count:
+        block = _block((index * width) ** 2, ((index + 1) * width) ** 2 - 1, nats, key)
+        plain += block.plain
+        moment += block.moment
+        index += 1
+    return ActiveIntegrals(tuple(plain[:count]), tuple(moment[:count]))
+
+
+_MARGINS: dict[Any, Any] = {None: None}
+
+
+def _saddle(k: int, margin: float) -> float:
+    return 0.5 * (margin - math.sqrt(margin * margin + 4.0 * k))
+
+
+def _float_log_integrand(k: int, c: float, margin: float) -> float:
+    return k * float_log_laplace(c) + 0.5 * c * c - margin * c
+
+
+def _dyadic(number: float, bits: int) -> float:
+    """The number rounded to so many bits: an exact binary node."""
+    mantissa, exponent = math.frexp(number)
+    return math.ldexp(round(math.ldexp(mantissa, bits)), exponent - bits)
+
+
+def _choose(first: int, last: int, nats: float, margin: float) -> tuple[float, float, float, float]:
+    """Contour c, strip a, step h and the largest loss (nats) of sharing the contour."""
+    c = _dyadic(0.5 * (_saddle(first, margin) + _saddle(last, margin)), 10)
+    ends = [
+        (k, min(_float_log_integrand(k, x, margin) for x in (_saddle(k, margin), c)))
+        for k in (first, last)
+    ]
+    loss = max(_float_log_integrand(k, c, margin) - best for k, best in ends)
+    best_a, best_h = 0.0, 0.0
+    for i in range(1, 60):
+        a = i * 0.03 * math.sqrt(nats + 10.0)
+        growth = max(
+            max(_float_log_integrand(k, c + a, margin), _float_log_integrand(k, c - a, margin))
+            - best
+            for k, best in ends
+        )
+        h = 2.0 * math.pi * a / (nats + 3.0 + max(growth, 0.0))
+        if h > best_h:
+            best_a, best_h = a, h
+    return c, _dyadic(best_a, 8), _dyadic(best_h, 10), loss
+
+
+@lru_cache(maxsize=512)
+def _block(first: int, last: int, nats: float, key: Any) -> ActiveIntegrals:
+    margin = _MARGINS[key]
+    float_margin = 0.0 if margin is None else float(margin.mid())
+    c, a, h, loss = _choose(first, last, nats, float_margin)
+    half = math.ceil(math.sqrt(2.0 * (nats + loss + 3.0)) / h)
+    bits = math.ceil((nats + loss) / math.log(2)) + 2 * math.ceil(math.log2(last + 2)) + 40
+    with working_precision(bits):
+        m = arb(0) if margin is None else margin
+        power_sums, weighted = _power_sums(first, last, c, h, half, m, margin is not None)
+    return _enclose(first, last, c, a, h, half, m, power_sums, weighted, bits)
+
+
+def _power_sums(
+    first: int, last: int, c: float, h: float, half: int, m: Any, with_margin: bool
+) -> tuple[list[Any], list[Any]]:
+    """Sums over nodes of Re g_j X_j^k and Re w_j g_j X_j^k, X_j = R(w_j)/R(c), |X_j| <= 1."""
+    nodes = [acb(c, arb(j) * arb(h)) for j in range(half + 1)]
+    values = [laplace(w) for w in nodes]
+    scale = values[0].real
+    ratios = [x / scale for x in values]
+    weights = [(w * w / 2 - m * w).exp() * (1 if j == 0 else 2) for j, w in enumerate(nodes)]
+    count = last - first + 1
+    inner = math.isqrt(count) + 1
+    outer = -(-count // inner)
+    columns = []  # X^0 .. X^{inner-1}, with X^inner as the giant step
+    for x in ratios:
+        powers = [acb(1)]
+        for _ in range(inner):
+            powers.append(powers[-1] * x)
+        columns.append(powers)
+    right = arb_mat(
+        2 * len(nodes),
+        inner,
+        [p.real for powers in columns for p in powers[:inner]]
+        + [-p.imag for powers in columns for p in powers[:inner]],
+    )
+    sums = []
+    for extra in [None, nodes] if with_margin else [None]:
+        left = []
+        starts = [g * x**first for g, x in zip(weights, ratios, strict=True)]
+        if extra is not None:
+            starts = [s * w for s, w in zip(starts, extra, strict=True)]
+        for _ in range(outer):
+            left += [s.real for s in starts] + [s.imag for s in starts]
+            starts = [s * powers[inner] for s, powers in zip(starts, columns, strict=True)]
+        product = arb_mat(outer, 2 * len(nodes), left) * right
+        sums.append(product.entries()[:count])
+    scaled = []
+    for entries in sums:
+        factor = scale**first * arb(h)
+        values_k = []
+        for entry in entries:
+            values_k.append(entry * factor)
+            factor *= scale
+        scaled.append(values_k)
+    return scaled[0], (scaled[1] if with_margin else [])
+
+
+def _enclose(
+    first: int,
+    last: int,
+    c: float,
+    a: float,
+    h: float,
+    half: int,
+    m: Any,
+    sums: list[Any],
+    weighted: list[Any],
+    bits: int,
+) -> ActiveIntegrals:
+    """Add the discretisation and truncation errors of the trapezoidal rule to the radii."""
+    with working_precision(64):
+        root = (2 * arb.pi()).sqrt()
+        damping = 1 / ((2 * arb.pi() * arb(a) / arb(h)).exp() - 1)
+        cut = arb(half) * arb(h)
+        beyond = 2 * (-cut * cut / 2).exp() / cut  # both sides of int_cut^inf e^{-y^2/2} dy
+        beyond_first = 2 * (-cut * cut / 2).exp()  # both sides of int_cut^inf y e^{-y^2/2} dy
+        parts = []
+        for x in (arb(c), arb(c) + arb(a), arb(c) - arb(a)):
+            base = laplace(x)
+            parts.append([base, base**first * (x * x / 2 - m * x).exp(), abs(x)])
+        errors, moment_errors = [], []
+        for k in range(first, last + 1):
+            flat, moment = arb(0), arb(0)
+            for i, (base, value, size) in enumerate(parts):
+                constant = k + m * m + m * size
+                if i == 0:
+                    flat += value * beyond
+                    moment += value * (constant * beyond + m * beyond_first)
+                else:
+                    flat += value * root * damping
+                    moment += value * (constant * root + 2 * m) * damping
+                parts[i][1] = value * base
+            errors.append(flat)
+            moment_errors.append(moment)
+    with working_precision(bits):
+        plain = [s + _spread(e) for s, e in zip(sums, errors, strict=True)]
+        if not weighted:
+            moment_values = [k * p for k, p in enumerate(plain, first)]
+        else:
+            moment_values = [
+                (k + m * m) * s - m * w + _spread(e)
+                for k, (s, w, e) in enumerate(
+                    zip(sums, weighted, moment_errors, strict=True), first
+                )
+            ]
+    return ActiveIntegrals(tuple(plain), tuple(moment_values))
+
+
+def _spread(error: Any) -> Any:
+    return arb(0, error.upper())
