@@ -172,7 +172,9 @@ class Certified:
         '[0 +/- 0.1]'
         """
         if digits is not None and digits < 1:
-            raise InvalidInput(f"digits is {digits}; at least 1 digit can be printed; give 1 or more")
+            raise InvalidInput(
+                f"digits is {digits}; at least 1 digit can be printed; give 1 or more"
+            )
         text, _ = _proved(*self.bounds, limit=digits)
         return text if text else f"[{_short(self._value)} +/- {_short(self._radius)}]"
 

@@ -18,6 +18,7 @@ from flint import acb, arb, fmpq
 
 from numerics.tails import single_tail
 from replica.errors import InvalidInput
+from replica.gaussian import Phi, phi
 
 Scope = Mapping[sp.Symbol, Any]
 Operation = Callable[[Sequence[Any], bool], Any]
@@ -144,7 +145,10 @@ class _Builder:
 
     def _unfold(self, e: Any) -> Any:
         """Objects defined through others (Phi, Gaussian averages, ...) say so by rewrite or doit."""
-        for step in (lambda: e.rewrite(sp.Integral), lambda: e.rewrite(sp.erfc), lambda: e.doit()):
+        plain = getattr(e, "plain", None)
+        steps = [plain] if plain is not None else []
+        steps += [lambda: e.rewrite(sp.Integral), lambda: e.rewrite(sp.erfc), lambda: e.doit()]
+        for step in steps:
             unfolded = step()
             if unfolded != e:
                 return unfolded
@@ -157,6 +161,9 @@ class _Builder:
     def _power(self, base: Any, exponent: Any) -> int:
         if base is sp.E:
             return self.apply(lambda a, _: a[0].exp(), exponent)
+        upper = _upper_tail(base)
+        if upper is not None:
+            return self.apply(_power_of_cdf, upper, exponent)
         if isinstance(exponent, sp.Integer):
             n = int(exponent)
             return self.apply(lambda a, _: a[0] ** n, base)
@@ -259,6 +266,33 @@ def _scaled_erfc(a: Sequence[Any], _analytic: bool) -> Any:
     return a[0] * a[1].erfc()
 
 
+def _upper_tail(base: Any) -> Any | None:
+    """x with base = Phi(x), in any of the ways to write it."""
+    if isinstance(base, Phi):
+        return base.args[0]
+    tail = single_tail(base)
+    if tail is None and isinstance(base, sp.Mul):
+        factor, function = base.as_independent(sp.erfc, as_Add=False)
+        tail = (factor, function.args[0]) if function.func is sp.erfc else None
+    if tail is None or tail[0] != sp.S.Half:
+        return None
+    return -tail[1] * sp.sqrt(2)
+
+
+def _cdf(z: Any) -> Any:
+    return (-z / arb(2).sqrt()).erfc() / 2
+
+
+def _power_of_cdf(a: Sequence[Any], analytic: bool) -> Any:
+    """Phi(x)^n = exp(n log1p(-Q(x))): with n as large as a googol no digit of Q may be lost."""
+    x, n = a
+    if x.real > 0:
+        upper = _cdf(-x)
+        if upper.abs_upper() < 1:
+            return (n * (-upper).log1p()).exp()
+    return _cdf(x).pow(n, analytic=analytic)
+
+
 def _multiply(a: Sequence[Any], _analytic: bool) -> Any:
     total = a[0]
     for factor in a[1:]:
@@ -334,6 +368,8 @@ FUNCTIONS: dict[Any, Operation] = {
     sp.erf: lambda a, _: a[0].erf(),
     sp.erfc: lambda a, _: a[0].erfc(),
     sp.erfi: lambda a, _: a[0].erfi(),
+    Phi: lambda a, _: _cdf(a[0]),
+    phi: lambda a, _: (-(a[0] ** 2) / 2).exp() / (2 * arb.pi()).sqrt(),
     sp.erfinv: _real_only("erfinv"),
     sp.erfcinv: _real_only("erfcinv"),
     sp.gamma: lambda a, _: a[0].gamma(),

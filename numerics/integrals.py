@@ -11,6 +11,7 @@ from flint import acb, arb, ctx
 
 from numerics.evaluator import CannotEvaluate, Program, compile_program
 from numerics.majorant import bound_above
+from replica.gaussian import plain
 
 FARTHEST_CUT = 2**40
 
@@ -47,7 +48,7 @@ class IntegralNode:
             return cls.build(-integrand, variable, high, low)
         names = tuple(sorted(integrand.free_symbols - {variable}, key=str))
         return cls(
-            integrand,
+            plain(integrand),
             compile_program(integrand),
             variable,
             None if low is -sp.oo else low,

@@ -261,11 +261,13 @@ def _integral_above(e: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -> Maj
 def _uniform_above(factor: Any, evaluate: Evaluate) -> Majorant:
     base, exponent = factor.as_base_exp()
     tail = single_tail(base)
-    scale, function = tail if tail is not None else base.as_independent(
-        sp.erf, sp.erfc, as_Add=False
+    scale, function = (
+        tail if tail is not None else base.as_independent(sp.erf, sp.erfc, as_Add=False)
     )
-    argument = function if tail is not None else (
-        function.args[0] if function.func in (sp.erf, sp.erfc) else None
+    argument = (
+        function
+        if tail is not None
+        else (function.args[0] if function.func in (sp.erf, sp.erfc) else None)
     )
     power = None if exponent.free_symbols else evaluate(exponent)
     if argument is None or not argument.is_real or power is None or not power.real >= 0:

@@ -43,7 +43,7 @@ def critical_load(
     """
     count, rivals = _facts_and_competitors(facts, competitors)
     check_digits(digits)
-    delta = statistical_dimension(rivals, min(digits + 3, MAX_DIGITS), margin=margin)
+    delta = statistical_dimension(rivals, digits, margin=margin)
     with working_precision(math.ceil(digits * math.log2(10)) + 40):
         return Certified(arb(fmpz(count)).log() / delta.ball)
 
@@ -63,7 +63,7 @@ enclosures; compute with more digits
     """
     _, rivals = _facts_and_competitors(facts, competitors)
     check_digits(digits)
-    delta = statistical_dimension(rivals, min(digits + 3, MAX_DIGITS), margin=margin)
+    delta = statistical_dimension(rivals, digits, margin=margin)
     with working_precision(math.ceil(digits * math.log2(10)) + 40):
         return Certified(1 / delta.ball)
 
@@ -219,7 +219,7 @@ def least_dimension(
     proof. Raises `InvalidInput`, `Undecided`. Source: as `critical_facts`, `success_probability`.
 
     >>> least_dimension(100), least_dimension(100, failure="0.01")
-    (22, 23)
+    (22, 24)
     """
     count, rivals = _facts_and_competitors(facts, competitors)
     ratio = Fraction(1) if rank_ratio is None else check_rank_ratio(rank_ratio)
@@ -262,7 +262,9 @@ def _least(enough: Any, start: int) -> int:
 
 
 def _check_failure(failure: Any) -> Fraction:
-    sentence = f"failure is {failure}; it must be a number between 0 and 1, for example 0.01; give one"
+    sentence = (
+        f"failure is {failure}; it must be a number between 0 and 1, for example 0.01; give one"
+    )
     try:
         exact = Fraction(failure)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):

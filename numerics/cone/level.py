@@ -130,9 +130,7 @@ class LevelSum:
         competitors = arb(fmpz(self.competitors))
         moduli = [log_modulus_lower_tail(arb(p), height) for p in points]
         total = self._left_of(arb(points[0]), moduli[0], half)
-        for (x, y), modulus in zip(
-            zip(points, points[1:], strict=False), moduli[1:], strict=True
-        ):
+        for (x, y), modulus in zip(zip(points, points[1:], strict=False), moduli[1:], strict=True):
             nearest = 0.0 if x < 0.0 < y else min(abs(x), abs(y))
             gauss = half - arb(nearest) ** 2 / 2
             weight = (competitors * modulus + gauss - self.margin * arb(x)).exp()
@@ -230,8 +228,7 @@ class LevelSum:
                     moments[k] += power
                     power *= ratio
             terms = [
-                grid.step * d * moment
-                for d, moment in zip(self.coefficients, moments, strict=True)
+                grid.step * d * moment for d, moment in zip(self.coefficients, moments, strict=True)
             ]
             # every term's error is at most the bound on the whole (all are bounded termwise)
             size = (sum(terms, arb(0)) + grid.absolute) / (1 - grid.relative)

@@ -64,9 +64,7 @@ def check_dimension(dim: Any, name: str = "dim") -> int:
     return parse_count(dim, name)
 
 
-def check_problem(
-    dim: Any, facts: Any, competitors: Any, dim_out: Any
-) -> tuple[int, int, int]:
+def check_problem(dim: Any, facts: Any, competitors: Any, dim_out: Any) -> tuple[int, int, int]:
     """(N, p, M) from the arguments of the public functions."""
     size = check_dimension(dim)
     other = size if dim_out is None else check_dimension(dim_out, "dim_out")
@@ -185,9 +183,7 @@ def _probability(
 
 
 def _float_terms(law: _Law) -> list[tuple[int, float]]:
-    return [
-        (k, float(v.mid().log().mid())) for k, v in enumerate(law.volumes) if v.mid() > 0
-    ]
+    return [(k, float(v.mid().log().mid())) for k, v in enumerate(law.volumes) if v.mid() > 0]
 
 
 def _objective(law: _Law, below: bool) -> Callable[[float], tuple[float, float]]:
@@ -257,7 +253,10 @@ def _contour(law: _Law, radius: float, nats: float, below: bool) -> Any:
     r = arb(radius)
     peak = law.log_modulus(r)
     alias = arb(0)
-    for other, log_ratio in ((inner, r.log() - arb(inner).log()), (outer, arb(outer).log() - r.log())):
+    for other, log_ratio in (
+        (inner, r.log() - arb(inner).log()),
+        (outer, arb(outer).log() - r.log()),
+    ):
         decay = (-log_ratio * count).exp()
         if not decay < 1:
             return arb("nan")

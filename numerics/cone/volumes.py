@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from flint import arb, fmpz
@@ -73,9 +74,7 @@ def check_digits(digits: Any) -> int:
 
 def check_margin(margin: Any) -> Fraction:
     """`margin` as an exact number in [0, 1000] (int, Fraction, decimal string, or finite float)."""
-    sentence = (
-        f"margin is {margin}; it must be a finite number from 0 to {MAX_MARGIN}; give for example 0.5"
-    )
+    sentence = f"margin is {margin}; it must be a finite number from 0 to {MAX_MARGIN}; give for example 0.5"
     try:
         if isinstance(margin, bool):
             raise ValueError
@@ -162,9 +161,10 @@ def statistical_dimension(
     if not exact_margin and competitors in EXACT_DIMENSION:
         exact = EXACT_DIMENSION[competitors]
         return Certified(exact_ball(exact, math.ceil(digits * math.log2(10)) + 30))
-    return Certified(dimension_ball(competitors, digits, exact_margin))
+    return Certified(dimension_ball(competitors, digits + 3, exact_margin))
 
 
+@lru_cache(maxsize=4096)
 def dimension_ball(competitors: int, digits: int, margin: Fraction = Fraction(0)) -> Any:
     """As `statistical_dimension`, unchecked and as a ball."""
 
