@@ -1,0 +1,230 @@
+"""Proofs of separability verdicts, in NumPy, sharing no code with the solvers.
+
+Every number of an instance is a float64, hence an exact dyadic rational; the statements proved are
+about those exact numbers. Floating-point results are used with a-priori error bounds
+
+    |fl(x . y) - x . y| <= gamma_n |x| . |y|,   gamma_n = n u / (1 - n u),   u = 2^-53
+
+(Higham 2002, section 3), valid for any order of summation and with or without fused operations.
+
+- separable: every margin of the given W, minus its bound, is positive; doubtful margins are
+  recomputed in exact rational arithmetic.
+- not separable: multipliers l >= 0 with residual r = A^T l. With D = diag(l^2) and G = A^T D A the
+  vector l - D A G^-1 r has A^T (...) = 0 exactly, and |D A G^-1 r|_i <= l_i |r| / sqrt(least
+  eigenvalue of G). So |r|^2 < least eigenvalue proves that a nonnegative, nonzero vector with
+  A^T l = 0 exists, and by Gordan's theorem that no memory does. The eigenvalue is bounded below by
+  a floating-point Cholesky factorisation of G - s I that runs to completion (Rump 2006).
+
+Anything else is "undecided".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from validate.certified_rows import (
+    SLACK,
+    TINY,
+    UNIT,
+    ExplicitRows,
+    FactoredRows,
+    Index,
+    Rows,
+    gamma,
+)
+from validate.problems import DecoupledProblem, GaussianProblem, OriginalProblem, Problem
+from validate.solvers.solution import Solution
+
+FloatArray = NDArray[np.float64]
+LARGEST = 1e50
+MOST_EXACT = 2000
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The final verdict on one instance.
+
+    `verdict`: "separable", "not_separable" or "undecided"; `claimed`: what the solver said;
+    `margin`: proved lower bound of the least margin of W over its Frobenius norm (separable);
+    `residual`: proved upper bound of |A^T l| for multipliers of sum 1, and `correction`: proved
+    upper bound of the relative change of a multiplier that makes the residual exactly zero (not
+    separable); `method`: how it was proved; `reason`: why not, if undecided.
+    """
+
+    verdict: str
+    claimed: str
+    method: str
+    margin: float = math.nan
+    residual: float = math.nan
+    correction: float = math.nan
+    reason: str = ""
+
+
+def check(problem: Problem, solution: Solution) -> Certificate:
+    """Prove or reject the verdict of `solution` on `problem`.
+
+    >>> from validate.problems import make_problem
+    >>> from validate.solvers.exact import solve
+    >>> problem = make_problem("decoupled", dim=5, facts=40, seed=0)
+    >>> check(problem, solve(problem)).verdict
+    'not_separable'
+    """
+    rows = rows_of(problem)
+    if not rows.largest() <= LARGEST:
+        return _undecided(
+            solution, f"the data exceed {LARGEST:g} in modulus or are not finite; rescale them"
+        )
+    if solution.verdict == "separable" and solution.weights is not None:
+        W = solution.weights.detach().cpu().numpy().astype(np.float64)
+        return check_separable(rows, W, solution.verdict)
+    if solution.verdict == "not_separable" and solution.multipliers is not None:
+        multipliers = solution.multipliers.detach().cpu().numpy().astype(np.float64)
+        return check_not_separable(rows, multipliers, solution.verdict)
+    return _undecided(solution, solution.reason or "the solver gave no evidence to check")
+
+
+def rows_of(problem: Problem) -> Rows:
+    """The constraint rows of an instance, read from its data."""
+    if isinstance(problem, OriginalProblem):
+        outputs = problem.outputs.numpy(force=True)
+        targets = problem.targets.numpy(force=True)
+        inputs = problem.inputs.numpy(force=True)
+        others = np.arange(outputs.shape[0] - 1)
+
+        def shared(start: int, stop: int) -> FloatArray:
+            return outputs[others + (others >= targets[start:stop, None])]
+
+        largest = max(_largest(inputs), _largest(outputs))
+        return FactoredRows(inputs, outputs[targets], shared, problem.competitors, largest)
+    if isinstance(problem, DecoupledProblem):
+        inputs = problem.inputs.numpy(force=True)
+        outputs = problem.outputs.numpy(force=True)
+        rivals = problem.rivals.numpy(force=True)
+        largest = max(_largest(inputs), _largest(outputs), _largest(rivals))
+        return FactoredRows(inputs, outputs, lambda a, b: rivals[a:b], problem.competitors, largest)
+    if isinstance(problem, GaussianProblem):
+        matrices = problem.matrices.numpy(force=True)
+        flat = matrices.reshape(*matrices.shape[:2], -1)
+
+        def exact_row(index: Index) -> list[Fraction]:
+            mu, rho = index
+            pairs = zip(flat[mu, 0].tolist(), flat[mu, rho + 1].tolist(), strict=True)
+            return [Fraction(t) - Fraction(r) for t, r in pairs]
+
+        return ExplicitRows(
+            (problem.facts, problem.competitors),
+            flat.shape[2],
+            lambda a, b: flat[a:b, :1] - flat[a:b, 1:],
+            exact_row,
+            _largest(flat),
+        )
+    raise TypeError(f"no certificate for {type(problem).__name__}")
+
+
+def rows_of_matrix(matrix: FloatArray) -> ExplicitRows:
+    """The rows of an explicit matrix (n, N)."""
+    return ExplicitRows(
+        matrix.shape[:1],
+        matrix.shape[1],
+        lambda a, b: matrix[a:b],
+        lambda index: [Fraction(x) for x in matrix[index[0]].tolist()],
+        _largest(matrix),
+    )
+
+
+def _largest(x: FloatArray) -> float:
+    return float(np.abs(x).max(initial=0.0))
+
+
+def check_separable(rows: Rows, W: FloatArray, claimed: str = "separable") -> Certificate:
+    """Prove that all margins of W are positive."""
+    largest = float(np.abs(W).max(initial=0.0))
+    if not 0 < largest <= LARGEST:
+        return Certificate("undecided", claimed, "", reason="the weights are zero or not finite")
+    # An exact power of two: margins of the scaled W have the same signs.
+    W = np.ldexp(W, -int(np.frexp(largest)[1]))
+    least, exact = math.inf, 0
+    for block in rows.margins(W):
+        lower = block.margins - block.bounds
+        for position in np.argwhere(~(lower > 0)).tolist():
+            exact += 1
+            if exact > MOST_EXACT:
+                return Certificate(
+                    "undecided", claimed, "", reason="too many margins are zero to rounding"
+                )
+            index = (position[0] + block.offset, *position[1:])
+            value = rows.exact_margin(W, index)
+            if value <= 0:
+                return Certificate(
+                    "undecided", claimed, "exact", reason="a margin of the weights is not positive"
+                )
+            lower[tuple(position)] = math.nextafter(float(value), 0.0)
+        least = min(least, float(lower.min()))
+    norm = float(np.linalg.norm(W)) * (1.0 + gamma(W.size + 4))
+    method = "floating-point bounds" if not exact else f"bounds, {exact} margins exactly"
+    return Certificate("separable", claimed, method, margin=least / norm * (1.0 - 4 * UNIT))
+
+
+def check_not_separable(
+    rows: Rows, multipliers: FloatArray, claimed: str = "not_separable"
+) -> Certificate:
+    """Prove that near the given multipliers there are nonnegative ones with A^T l = 0."""
+    total = float(multipliers.sum())
+    if not (np.all(np.isfinite(multipliers)) and np.all(multipliers >= 0) and total > 0):
+        return Certificate(
+            "undecided", claimed, "", reason="the multipliers are not nonnegative and nonzero"
+        )
+    # Any nonnegative floats will do: normalise, and flush entries that could underflow squared.
+    l = multipliers / total
+    l[l < 1e-60] = 0.0
+    residual = rows.residual(l)
+    if rows.exactly_balanced(l):
+        return Certificate("not_separable", claimed, "exact", residual=0.0, correction=0.0)
+    G, error = rows.gram(l)
+    lower = least_eigenvalue_bound(G, error, wanted=4.0 * residual**2 + TINY)
+    if lower is None or not lower > 0:
+        return Certificate(
+            "undecided",
+            claimed,
+            "",
+            residual=residual,
+            reason="the multipliers could not be corrected to an exact proof",
+        )
+    correction = SLACK * residual / math.sqrt(lower)
+    if not correction < 1.0:
+        return Certificate(
+            "undecided", claimed, "", residual=residual, correction=correction,
+            reason="the residual of the multipliers is too large to be corrected",
+        )  # fmt: skip
+    return Certificate(
+        "not_separable", claimed, "verified correction", residual=residual, correction=correction
+    )
+
+
+def least_eigenvalue_bound(G: FloatArray, error: float, *, wanted: float) -> float | None:
+    """A proved lower bound, at least `wanted`, of the least eigenvalue of a symmetric matrix.
+
+    G (overwritten) approximates the matrix with error at most `error` in spectral norm. If the
+    Cholesky factorisation of G - s I completes, its backward error is at most
+    gamma_{n+1} / (1 - gamma_{n+1}) trace(G), so the eigenvalue is at least s minus all errors.
+    None if the factorisation breaks down.
+    """
+    n = G.shape[0]
+    diagonal = np.einsum("ii->i", G)
+    trace, peak = float(diagonal.sum()), float(diagonal.max())
+    g = gamma(n + 2)
+    errors = SLACK * (error + g / (1.0 - g) * trace + 2 * UNIT * peak) + TINY
+    shift = 2.0 * errors + SLACK * wanted
+    diagonal -= shift
+    _, info = lapack.dpotrf(G.T, lower=1, overwrite_a=1, clean=0)
+    return None if info != 0 else shift - errors
+
+
+def _undecided(solution: Solution, reason: str) -> Certificate:
+    return Certificate("undecided", solution.verdict, "", reason=reason)

@@ -1,0 +1,254 @@
+"""Constraint rows of an instance as NumPy arrays, with rigorous rounding bounds, for certificates.
+
+A row is a = v (x) e with v = target output - rival and e the input (`FactoredRows`), or explicit
+(`ExplicitRows`). Facts are treated in blocks, so that rows never fill the memory.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+Index = tuple[int, ...]
+
+UNIT = 2.0**-53
+SLACK = 1.01
+"""Covers the rounding of the bounds themselves, whose relative error is far below one per cent."""
+TINY = 1e-150
+"""Covers underflow, for data below 1e50 in modulus."""
+BLOCK = 2_000_000
+"""Entries of a block of rows."""
+FEW = 64
+
+
+def gamma(n: int) -> float:
+    """The constant n u / (1 - n u) of Higham (2002), rounded up."""
+    return SLACK * n * UNIT / (1.0 - n * UNIT)
+
+
+@dataclass(frozen=True)
+class MarginBlock:
+    """Margins of a block of rows, bounds of their errors, and where the block starts."""
+
+    margins: FloatArray
+    bounds: FloatArray
+    offset: int
+
+
+class Rows(abc.ABC):
+    """The constraint matrix A of an instance, known through enclosures."""
+
+    shape: Index
+    """Shape of the multipliers."""
+
+    @abc.abstractmethod
+    def largest(self) -> float:
+        """Largest modulus of the data; NaN or infinite if some datum is."""
+
+    @abc.abstractmethod
+    def margins(self, W: FloatArray) -> Iterator[MarginBlock]:
+        """Enclosures of A w, block by block along the first axis of `shape`."""
+
+    @abc.abstractmethod
+    def exact_margin(self, W: FloatArray, index: Index) -> Fraction:
+        """One margin in exact arithmetic."""
+
+    @abc.abstractmethod
+    def exact_adjoint(self, multipliers: FloatArray) -> list[Fraction]:
+        """A^T l in exact arithmetic; for few nonzero multipliers."""
+
+    @abc.abstractmethod
+    def residual(self, multipliers: FloatArray) -> float:
+        """Upper bound of |A^T l|."""
+
+    @abc.abstractmethod
+    def gram(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
+        """A^T diag(l^2) A over rows that include enough of the large l, and an error bound.
+
+        Leaving rows out is sound: the correction then changes the remaining multipliers only.
+        """
+
+    def exactly_balanced(self, multipliers: FloatArray) -> bool:
+        """Whether A^T l = 0 exactly; tried for at most 64 nonzero multipliers."""
+        if np.count_nonzero(multipliers) > FEW:
+            return False
+        return all(value == 0 for value in self.exact_adjoint(multipliers))
+
+
+class FactoredRows(Rows):
+    """a_{mu rho} = (t_mu - r_{mu rho}) (x) e_mu.
+
+    `inputs` (p, d_in), `outputs` (p, d_out) hold e and t; `rivals(a, b)` gives r of the facts
+    a <= mu < b, shape (b - a, M, d_out).
+    """
+
+    def __init__(
+        self,
+        inputs: FloatArray,
+        outputs: FloatArray,
+        rivals: Callable[[int, int], FloatArray],
+        competitors: int,
+        largest: float,
+    ) -> None:
+        self.inputs, self.outputs, self.rivals = inputs, outputs, rivals
+        self.facts, self.dim_in = inputs.shape
+        self.dim_out = outputs.shape[1]
+        self.competitors = competitors
+        self.shape = (self.facts, competitors)
+        self._largest = largest
+
+    def largest(self) -> float:
+        return self._largest
+
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        step = max(1, BLOCK // (self.competitors * self.dim_out))
+        for start in range(0, self.facts, step):
+            stop = min(start + step, self.facts)
+            # One rounding an entry: fl(t - r) = (t - r)(1 + theta), |theta| <= u.
+            yield slice(start, stop), self.outputs[start:stop, None] - self.rivals(start, stop)
+
+    def margins(self, W: FloatArray) -> Iterator[MarginBlock]:
+        g = gamma(self.dim_in + self.dim_out + 4)
+        for facts, v in self._blocks():
+            answers = self.inputs[facts] @ W.T
+            sizes = np.abs(self.inputs[facts]) @ np.abs(W).T
+            margins = (v @ answers[..., None])[..., 0]
+            bounds = SLACK * g * (np.abs(v) @ sizes[..., None])[..., 0] + TINY
+            yield MarginBlock(margins, bounds, facts.start)
+
+    def _exact_difference(self, index: Index) -> list[Fraction]:
+        mu, rho = index
+        rival = self.rivals(mu, mu + 1)[0, rho].tolist()
+        target = self.outputs[mu].tolist()
+        return [Fraction(t) - Fraction(r) for t, r in zip(target, rival, strict=True)]
+
+    def exact_margin(self, W: FloatArray, index: Index) -> Fraction:
+        e = [Fraction(x) for x in self.inputs[index[0]].tolist()]
+        total = Fraction(0)
+        for v, row in zip(self._exact_difference(index), W.tolist(), strict=True):
+            total += v * sum((Fraction(x) * y for x, y in zip(row, e, strict=True)), Fraction(0))
+        return total
+
+    def exact_adjoint(self, multipliers: FloatArray) -> list[Fraction]:
+        total = [Fraction(0)] * (self.dim_in * self.dim_out)
+        for mu, rho in np.argwhere(multipliers).tolist():
+            l = Fraction(float(multipliers[mu, rho]))
+            e = [Fraction(x) for x in self.inputs[mu].tolist()]
+            row = [v * x for v in self._exact_difference((mu, rho)) for x in e]
+            total = [t + l * a for t, a in zip(total, row, strict=True)]
+        return total
+
+    def residual(self, multipliers: FloatArray) -> float:
+        value = np.zeros((self.dim_out, self.dim_in))
+        size = np.zeros_like(value)
+        for facts, v in self._blocks():
+            l = multipliers[facts, None, :]
+            value += (l @ v)[:, 0].T @ self.inputs[facts]
+            size += (l @ np.abs(v))[:, 0].T @ np.abs(self.inputs[facts])
+        g = gamma(2 * self.facts + self.competitors + 6)
+        return norm_above(value) + norm_above(SLACK * g * size + TINY)
+
+    def gram(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
+        d, e = self.dim_out, self.dim_in
+        i, j = np.tril_indices(d)
+        k, m = np.tril_indices(e)
+        packed = np.zeros((i.size, k.size))
+        trace = 0.0
+        for facts, v in self._blocks():
+            D = multipliers[facts] ** 2
+            products = np.swapaxes(v * D[..., None], 1, 2) @ v
+            x = self.inputs[facts]
+            packed += products[:, i, j].T @ (x[:, k] * x[:, m])
+            squares = np.square(v).sum(2) * D
+            trace += float((squares.sum(1) * np.square(x).sum(1)).sum())
+        G = np.empty((d, e, d, e))
+        unpack = np.empty((e, e), dtype=np.int64)
+        unpack[k, m] = unpack[m, k] = np.arange(k.size)
+        for row, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
+            G[a, :, b, :] = G[b, :, a, :] = packed[row][unpack]
+        # Entrywise the error is gamma_n sum D |v||v|^T (x) |e||e|^T, of norm at most gamma_n trace.
+        g = gamma(2 * self.facts + self.competitors + 12)
+        return G.reshape(d * e, d * e), SLACK * g * trace + TINY
+
+
+class ExplicitRows(Rows):
+    """Rows that are differences t - r of explicit vectors of R^N, or r itself negated if no t.
+
+    `block(a, b)` gives the rows of the leading indices a <= mu < b, shape (b - a, M, N), each
+    entry rounded at most once; `exact_row(index)` the row in exact arithmetic.
+    """
+
+    def __init__(
+        self,
+        shape: Index,
+        size: int,
+        block: Callable[[int, int], FloatArray],
+        exact_row: Callable[[Index], list[Fraction]],
+        largest: float,
+    ) -> None:
+        self.shape, self.size = shape, size
+        self.block, self.exact_row = block, exact_row
+        self._largest = largest
+
+    def largest(self) -> float:
+        return self._largest
+
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        step = max(1, BLOCK // (math.prod(self.shape[1:]) * self.size))
+        for start in range(0, self.shape[0], step):
+            stop = min(start + step, self.shape[0])
+            yield slice(start, stop), self.block(start, stop)
+
+    def margins(self, W: FloatArray) -> Iterator[MarginBlock]:
+        w = W.reshape(-1)
+        g = gamma(self.size + 3)
+        for facts, a in self._blocks():
+            bounds = SLACK * g * (np.abs(a) @ np.abs(w)) + TINY
+            yield MarginBlock(a @ w, bounds, facts.start)
+
+    def exact_margin(self, W: FloatArray, index: Index) -> Fraction:
+        w = [Fraction(x) for x in W.reshape(-1).tolist()]
+        return sum((a * x for a, x in zip(self.exact_row(index), w, strict=True)), Fraction(0))
+
+    def exact_adjoint(self, multipliers: FloatArray) -> list[Fraction]:
+        total = [Fraction(0)] * self.size
+        for index in np.argwhere(multipliers).tolist():
+            l = Fraction(float(multipliers[tuple(index)]))
+            total = [t + l * a for t, a in zip(total, self.exact_row(tuple(index)), strict=True)]
+        return total
+
+    def residual(self, multipliers: FloatArray) -> float:
+        value, size = np.zeros(self.size), np.zeros(self.size)
+        for facts, a in self._blocks():
+            l = multipliers[facts].reshape(-1)
+            rows = a.reshape(-1, self.size)
+            value += l @ rows
+            size += l @ np.abs(rows)
+        g = gamma(math.prod(self.shape) + 4)
+        return norm_above(value) + norm_above(SLACK * g * size + TINY)
+
+    def gram(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
+        # About N multipliers are large; three times as many rows are ample and keep this cheap.
+        wanted = min(3 * self.size, multipliers.size)
+        cut = np.partition(multipliers.reshape(-1), multipliers.size - wanted)[-wanted]
+        G, trace, used = np.zeros((self.size, self.size)), 0.0, 0
+        for facts, a in self._blocks():
+            l = multipliers[facts]
+            keep = (l >= cut) & (l > 0)
+            rows = a[keep] * l[keep][:, None]
+            G += rows.T @ rows
+            trace += float(np.square(rows).sum())
+            used += rows.shape[0]
+        return G, SLACK * gamma(used + 8) * trace + TINY
+
+
+def norm_above(x: FloatArray) -> float:
+    """Upper bound of the Euclidean norm of the entries."""
+    return float(np.linalg.norm(x)) * (1.0 + gamma(x.size + 4)) + TINY

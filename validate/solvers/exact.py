@@ -1,0 +1,100 @@
+"""Does a perfect memory exist, and which one has the largest margin?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+from replica.errors import InvalidInput
+from validate.problems import Problem
+from validate.solvers.interior_point import RawResult, interior_point
+from validate.solvers.operators import operator_of
+from validate.solvers.solution import SEPARABLE, Solution
+from validate.solvers.threads import threads_for
+
+Progress = Callable[[int, int], None]
+
+
+def solve(
+    problem: Problem,
+    *,
+    time_limit: float | None = None,
+    maximum_margin: bool = False,
+    device: torch.device | str | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """Decide whether some W has all margins of `problem` positive.
+
+    With `maximum_margin` the iteration goes on to the W of unit norm with the largest least margin.
+    The claim is to be proved by `validate.certificates.check`.
+
+    Raises `InvalidInput` for a time limit that is not positive.
+
+    >>> from validate.problems import make_problem
+    >>> solve(make_problem("original", dim=6, facts=6, seed=0)).verdict
+    'separable'
+    >>> solve(make_problem("original", dim=3, facts=40, seed=0)).verdict
+    'not_separable'
+    """
+    return solve_many(
+        [problem],
+        time_limit=time_limit,
+        maximum_margin=maximum_margin,
+        device=device,
+        progress=progress,
+    )[0]
+
+
+def solve_many(
+    problems: Sequence[Problem],
+    *,
+    time_limit: float | None = None,
+    maximum_margin: bool = False,
+    device: torch.device | str | None = None,
+    progress: Progress | None = None,
+) -> list[Solution]:
+    """As `solve` for several problems of one kind and shape, as one batch of tensors.
+
+    `seconds` of each solution is its share of the wall time.
+    """
+    if time_limit is not None and not time_limit > 0:
+        raise InvalidInput(
+            f"the time limit is {time_limit} s; it must be positive; leave it out for no limit"
+        )
+    if not problems:
+        return []
+    shapes = {(p.kind, p.dim_in, p.dim_out, p.facts, p.competitors) for p in problems}
+    if len(shapes) > 1:
+        raise InvalidInput(
+            f"a batch of problems with {len(shapes)} different shapes was given; all must have the "
+            "same kind and sizes; call solve for each"
+        )
+    start = time.monotonic()
+    deadline = None if time_limit is None else start + time_limit
+    local = problems if device is None else [p.to(device) for p in problems]
+    with threads_for(problems[0].parameters):
+        raw = interior_point(
+            operator_of(local), maximum_margin=maximum_margin, deadline=deadline, progress=progress
+        )
+    seconds = (time.monotonic() - start) / len(problems)
+    return [_solution(p, r, seconds) for p, r in zip(problems, raw, strict=True)]
+
+
+def _solution(problem: Problem, raw: RawResult, seconds: float) -> Solution:
+    weights, multipliers, margin = raw.weights, raw.multipliers, float("nan")
+    if weights is not None:
+        weights = weights.to(problem.device).view(problem.dim_out, problem.dim_in)
+        norm = weights.norm()
+        weights = weights / norm if float(norm) > 0 else weights
+        margin = float(problem.margins(weights).amin())
+    if multipliers is not None:
+        multipliers = multipliers.to(problem.device).view(problem.facts, problem.competitors)
+    reason = raw.reason
+    if raw.verdict == SEPARABLE and not margin > 0:
+        return Solution(
+            "undecided", weights, None, margin, raw.iterations, seconds,
+            "the separating weights lost their sign when rounded; the instance is too ill-scaled",
+        )  # fmt: skip
+    return Solution(raw.verdict, weights, multipliers, margin, raw.iterations, seconds, reason)
