@@ -11,6 +11,8 @@ from typing import Any
 
 import sympy as sp
 
+from replica.printing import sympifiable
+
 
 @dataclass(frozen=True)
 class Step:
@@ -30,7 +32,7 @@ class Step:
         return {
             "title": self.title,
             "latex": self.latex,
-            "sympy": str(sp.sstr(self.expression)),
+            "sympy": sympifiable(self.expression),
             "reason": self.reason,
         }
 
@@ -86,7 +88,7 @@ class Derivation:
         data: dict[str, Any] = {"title": self.title, "steps": [s.to_json() for s in self.steps]}
         for name, value in self.results.items():
             if isinstance(value, list | tuple):
-                data[name] = [str(sp.sstr(item)) for item in value]
+                data[name] = [sympifiable(item) for item in value]
             else:
-                data[name] = str(sp.sstr(value))
+                data[name] = sympifiable(value)
         return data

@@ -10,10 +10,7 @@ import typer
 from validate.cli.common import EXIT_BAD_INPUT, run_guarded
 
 # One module a command; each has `register(app)` and imports its libraries inside the command.
-COMMANDS: tuple[str, ...] = (
-    "threshold",
-    "success",
-)
+COMMANDS: tuple[str, ...] = ("threshold", "success", "derive", "fit", "simulate")
 
 app = typer.Typer(
     name="factcap",

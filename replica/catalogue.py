@@ -1,0 +1,57 @@
+"""The catalogue: every prior and criterion by name, and the model that a pair of names states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from replica.criteria.base import Criterion
+from replica.criteria.halfspace import Halfspace
+from replica.criteria.top_one import TopOne
+from replica.errors import InvalidInput
+from replica.free_entropy import FreeEntropy
+from replica.priors.base import Prior
+from replica.priors.spherical import Spherical
+
+PRIORS: dict[str, Callable[..., Prior]] = {cls.name: cls for cls in (Spherical,)}
+CRITERIA: dict[str, Callable[..., Criterion]] = {cls.name: cls for cls in (TopOne, Halfspace)}
+
+
+@lru_cache(maxsize=256)
+def model(prior: str = "spherical", criterion: str = "top_one", **parameters: Any) -> FreeEntropy:
+    """The model of the two names; `parameters` (margin, competitors, ...) go where they belong.
+
+    Cached: the same arguments give the same object, with its derivation.
+
+    >>> model("spherical", "halfspace", margin=0).capacity
+    2
+    >>> model("spherical", "banana")
+    Traceback (most recent call last):
+        ...
+    replica.errors.InvalidInput: unknown criterion 'banana'; the known ones are: top_one, halfspace
+    """
+    prior_class = _look_up("prior", prior, PRIORS)
+    criterion_class = _look_up("criterion", criterion, CRITERIA)
+    known_prior = _fields(prior_class)
+    known_criterion = _fields(criterion_class)
+    for name in parameters:
+        if name not in known_prior | known_criterion:
+            allowed = ", ".join(sorted(known_prior | known_criterion)) or "none"
+            raise InvalidInput(
+                f"the model {prior} with {criterion} has no parameter {name!r}; it has: {allowed}"
+            )
+    return FreeEntropy(
+        prior_class(**{k: v for k, v in parameters.items() if k in known_prior}),
+        criterion_class(**{k: v for k, v in parameters.items() if k in known_criterion}),
+    )
+
+
+def _fields(cls: Any) -> set[str]:
+    return set(getattr(cls, "__dataclass_fields__", {}))
+
+
+def _look_up(kind: str, name: str, table: dict[str, Any]) -> Any:
+    if name not in table:
+        raise InvalidInput(f"unknown {kind} {name!r}; the known ones are: {', '.join(table)}")
+    return table[name]

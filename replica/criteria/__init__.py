@@ -1,0 +1,1 @@
+"""Retrieval criteria, one file each; `replica.catalogue.CRITERIA` lists them by name."""

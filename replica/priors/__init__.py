@@ -1,0 +1,1 @@
+"""Weight priors, one file each; `replica.catalogue.PRIORS` lists them by name."""

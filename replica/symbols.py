@@ -1,0 +1,45 @@
+"""The symbols that every formula shares, with the names the command line prints.
+
+| symbol | meaning | range |
+|---|---|---|
+| q, V | overlap of two solutions, V = 1 - q | (0, 1) |
+| gamma | facts per parameter p / (d_in d_out) | positive |
+| alpha | load gamma * L (or gamma itself where no logarithm enters) | positive |
+| M, L | number of competitors, log p | positive |
+| margin | required lead of the target score | real |
+| rank_ratio, aspect_ratio | columns of the factors / d_out, d_out / d_in | (0, 1] |
+| r | fraction of competitors in a tail average | (0, 1) |
+| n | number of replicas | -> 0 |
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+q = sp.Symbol("q", positive=True)
+V = sp.Symbol("V", positive=True)
+gamma = sp.Symbol("gamma", positive=True)
+alpha = sp.Symbol("alpha", positive=True)
+M = sp.Symbol("M", positive=True, integer=True)
+L = sp.Symbol("L", positive=True)
+margin = sp.Symbol("margin", real=True)
+rank_ratio = sp.Symbol("rank_ratio", positive=True)
+aspect_ratio = sp.Symbol("aspect_ratio", positive=True)
+r = sp.Symbol("r", positive=True)
+n = sp.Symbol("n", real=True)
+# One-step replica symmetry breaking: overlaps between and within blocks, and the block size.
+q0 = sp.Symbol("q0", positive=True)
+q1 = sp.Symbol("q1", positive=True)
+block = sp.Symbol("block", positive=True)
+# Integration and index symbols.
+t = sp.Symbol("t", real=True)
+x = sp.Symbol("x", real=True)
+y = sp.Symbol("y", real=True)
+w = sp.Symbol("w")
+z = sp.Symbol("z", real=True)
+z0 = sp.Symbol("z0", real=True)
+z1 = sp.Symbol("z1", real=True)
+omega0 = sp.Symbol("omega_0", real=True)
+omega1 = sp.Symbol("omega_1", real=True)
+rho = sp.Symbol("rho", integer=True, positive=True)
+k = sp.Symbol("k", integer=True, nonnegative=True)
