@@ -77,8 +77,8 @@ def settle(checks: Sequence[Check], false_alarm_rate: float) -> None:
     """Give every check its verdict; P(any false "disagrees") <= `false_alarm_rate` (Holm).
 
     Power is stated at the strictest level Holm can ask for, false_alarm_rate / m with m tested
-    claims, so it is a lower bound. A check without a p-value is "measured"; "proved" when it rests on
-    verified certificates alone; "disagrees" when it was `refuted` by a logical contradiction.
+    claims, so it is a lower bound. A check without a p-value is "measured"; "proved" when it rests
+    on verified certificates alone; "disagrees" when a logical contradiction `refuted` it.
     """
     if not 0.0 < false_alarm_rate < 1.0:
         raise InvalidInput(

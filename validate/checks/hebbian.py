@@ -144,7 +144,7 @@ def check_hebbian(
 
 
 def plot_hebbian(check: Check) -> Figure:
-    """Share of recalled facts against p: exact law and its large-d limit as lines, points on top."""
+    """Share of recalled facts against p: exact law and large-d limit as lines, points on top."""
     figure, axes = new_figure()
     measured = check.select("simulation")
     dim = int(check.settings["dim"])

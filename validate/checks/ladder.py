@@ -6,8 +6,7 @@ either way is counted as undecided.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,7 +15,6 @@ from validate.checks.base import Record
 from validate.checks.statistics import clopper_pearson
 
 KIND_NAMES = {"gaussian": "Gaussian", "decoupled": "decoupled", "original": "original"}
-Decide = Callable[[str, int, int, Sequence[tuple[int, ...]]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -72,35 +70,22 @@ def certified_verdicts(
     return [str(check(p, s).verdict) for p, s in zip(problems, solutions, strict=True)]
 
 
-def measure(
-    kind: str,
-    dim: int,
-    facts: int,
-    instances: int,
-    *,
-    seed: int,
-    batch: int = 10,
-    decide: Decide = certified_verdicts,
-    progress: Callable[[int], None] | None = None,
+def tally_point(
+    kind: str, dim: int, facts: int, verdicts: Sequence[str], seconds: float
 ) -> LadderPoint:
-    """Count the certified verdicts of `instances` independent instances; `seed` is their root.
+    """Count verdicts; a verdict of another name is refused.
 
-    Instance i of a cell has seed (seed, facts, i), so cells are independent and the counts do not
-    depend on `batch`. `progress` is told the number of instances just finished.
+    >>> tally_point("gaussian", 3, 4, ["separable", "undecided"], 0.1).instances
+    2
     """
-    if instances < 1 or batch < 1:
-        raise InvalidInput(
-            f"instances is {instances} and batch {batch}; both must be at least 1; ask for more"
-        )
-    start = time.perf_counter()
     tally = {"separable": 0, "not_separable": 0, "undecided": 0}
-    for first in range(0, instances, batch):
-        numbers = range(first, min(instances, first + batch))
-        for verdict in decide(kind, dim, facts, [(seed, facts, number) for number in numbers]):
-            tally[verdict] += 1
-        if progress is not None:
-            progress(len(numbers))
-    return LadderPoint(kind, dim, facts, **tally, seconds=time.perf_counter() - start)
+    for verdict in verdicts:
+        if verdict not in tally:
+            raise InvalidInput(
+                f"the verdict {verdict!r} is unknown; it must be one of {', '.join(tally)}"
+            )
+        tally[verdict] += 1
+    return LadderPoint(kind, dim, facts, **tally, seconds=seconds)
 
 
 def same_cell(points: Sequence[LadderPoint]) -> tuple[str, int]:

@@ -217,9 +217,7 @@ def plot_statistical_dimension(check: Check, curve: Sequence[tuple[int, float]] 
         label="direct projection",
     )
     axes.set_xscale("log")
-    label_axes(
-        axes, "competitors $M$", r"statistical dimension $\delta(M)$", legend="upper left"
-    )
+    label_axes(axes, "competitors $M$", r"statistical dimension $\delta(M)$", legend="upper left")
     return figure
 
 

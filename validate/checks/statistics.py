@@ -15,7 +15,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
     """Exact binomial interval: all P with P(X >= s) and P(X <= s) above (1 - confidence)/2.
 
     Arguments: `successes` of `trials` (integers, 0 <= successes <= trials, trials >= 1) and
-    `confidence` in (0, 1). Coverage is at least `confidence` for every P. Raises `InvalidInput` otherwise.
+    `confidence` in (0, 1). Coverage is at least `confidence` for every P. Raises
+    `InvalidInput` otherwise.
     Source: Clopper and Pearson 1934, through quantiles of the beta distribution.
 
     >>> low, high = clopper_pearson(0, 10)

@@ -121,7 +121,5 @@ def plot_success_curves(checks: Sequence[Check], dim: int) -> Figure:
     half = next(float(r["facts"]) for r in rows if r["probability"] <= 0.5)
     if min(shown) - margin < half < max(shown) + margin:
         note(axes, half, r"$p\,\delta=d^2$", height=0.06)
-    label_axes(
-        axes, "facts $p$", "P(all facts recalled)", title=f"$d={dim}$", legend="upper right"
-    )
+    label_axes(axes, "facts $p$", "P(all facts recalled)", title=f"$d={dim}$", legend="upper right")
     return figure

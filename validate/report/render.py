@@ -135,6 +135,8 @@ def _grid(header: object, rows: object) -> list[str]:
 
     def line(cells: object) -> str:
         assert isinstance(cells, tuple | list)
-        return "| " + " | ".join(str(c).replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+        return (
+            "| " + " | ".join(str(c).replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+        )
 
     return [line(header), "|" + "---|" * len(header), *(line(row) for row in rows)]
