@@ -66,8 +66,9 @@ class Ensemble:
         """`rows` vectors of R^dim from the stream `SeedSequence(key)`; shape (rows, dim)."""
         generator = np.random.default_rng(np.random.SeedSequence(key))
         if self.name == "rademacher":
-            return 2.0 * generator.integers(0, 2, size=(rows, dim), dtype=np.int8) - 1.0
-        x = generator.standard_normal((rows, dim))
+            bits = generator.integers(0, 2, size=(rows, dim), dtype=np.int8)
+            return 2.0 * bits.astype(np.float64) - 1.0
+        x: FloatArray = generator.standard_normal((rows, dim))
         if self.name == "sphere":
             x *= np.sqrt(dim) / np.linalg.norm(x, axis=1, keepdims=True)
         elif self.name == "sparse":
@@ -96,7 +97,8 @@ class Ensemble:
                     f"the covariance spectrum has {values.size} eigenvalues but the embeddings "
                     f"have dimension {dim}; give one eigenvalue per dimension"
                 )
-        return values / values.mean()
+        normalised: FloatArray = values / values.mean()
+        return normalised
 
 
 def parse_ensemble(text: str | Ensemble) -> Ensemble:

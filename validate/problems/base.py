@@ -112,12 +112,12 @@ def check_count(name: str, value: object, least: int) -> int:
 def check_prefix(facts: int, competitors: int | None, have: tuple[int, int]) -> tuple[int, int]:
     """Validate the sizes of a prefix of an instance with `have` = (facts, competitors)."""
     check_count("facts", facts, 1)
-    M = facts - 1 if competitors is None else competitors
-    check_count("competitors", M, 1)
+    rivals = facts - 1 if competitors is None else competitors
+    check_count("competitors", rivals, 1)
     most_facts, most_competitors = have
-    if facts > most_facts or M > most_competitors:
+    if facts > most_facts or rivals > most_competitors:
         raise InvalidInput(
-            f"a prefix of {facts} facts with {M} competitors was asked of an instance with "
+            f"a prefix of {facts} facts with {rivals} competitors was asked of an instance with "
             f"{most_facts} facts and {most_competitors} competitors; ask for fewer"
         )
-    return facts, M
+    return facts, rivals

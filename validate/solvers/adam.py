@@ -31,8 +31,9 @@ def adam(
     """Minimise  mean_mu log sum_rho e^{s_rho - s_0} + weight_decay/2 |W|^2  by full-batch Adam.
 
     Starts at W = 0 (the problem is convex, so the start does not choose the answer). Scores are
-    divided by sqrt(dim_in dim_out), which makes `learning_rate` mean the same at every size; W is
-    returned for the undivided scores. Stops when every fact is recalled (`stop_when_perfect`), when
+    divided by sqrt(N), N = dim_in dim_out, which makes `learning_rate` mean the same at every size;
+    the W returned is divided by it instead. In the convention sum_mu loss + (lambda N / 2) |W|^2 of
+    that W, lambda = p `weight_decay`. Stops when every fact is recalled (`stop_when_perfect`), when
     neither loss nor accuracy has improved for 20 checks, or after `maximum_steps`.
 
     Raises `InvalidInput` for a learning rate, decay or step count out of range.
@@ -44,7 +45,7 @@ def adam(
     check_training(learning_rate, maximum_steps, check_every)
     if not (math.isfinite(weight_decay) and weight_decay >= 0):
         raise InvalidInput(
-            f"the weight decay is {weight_decay}; it must be a finite number of at least 0; give one"
+            f"the weight decay is {weight_decay}; it must be finite and at least 0; give one"
         )
     scale = 1.0 / math.sqrt(problem.parameters)
     W = torch.zeros(

@@ -1,0 +1,95 @@
+"""`factcap simulate`: one cell of an experiment, verdicts counted and accuracy averaged."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("simulate")(simulate)
+
+
+def simulate(
+    problem: Annotated[
+        str, typer.Option(help="gaussian, decoupled or original.", metavar="KIND")
+    ] = "original",
+    dim: Annotated[int, typer.Option(help="Input dimension d.", metavar="D")] = ...,  # type: ignore[assignment]
+    facts: Annotated[int, typer.Option(help="Number of facts p.", metavar="P")] = ...,  # type: ignore[assignment]
+    method: Annotated[
+        str, typer.Option(help="exact, adam, hebbian or pseudo_inverse.", metavar="METHOD")
+    ] = "exact",
+    seeds: Annotated[int, typer.Option(help="Number of instances.", metavar="N")] = 20,
+    seed: Annotated[int, typer.Option(help="Root of the random streams.", metavar="ROOT")] = 0,
+    competitors: Annotated[
+        int | None, typer.Option(help="Competitors of a fact; p - 1 if not given.", metavar="M")
+    ] = None,
+    dim_out: Annotated[
+        int | None, typer.Option("--dim-out", help="Output dimension, if not d.", metavar="D")
+    ] = None,
+    rank_ratio: Annotated[
+        float | None,
+        typer.Option("--rank-ratio", help="Rank of W over d, in (0, 1]; adam only.", metavar="R"),
+    ] = None,
+    ensemble: Annotated[
+        str,
+        typer.Option(
+            help="gaussian, sphere, rademacher, sparse[:DENSITY] or correlated[:EXPONENT].",
+            metavar="LAW",
+        ),
+    ] = "gaussian",
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", help="Seconds for one exact verdict.", metavar="S"),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Draw instances of one size and count how many a linear memory can recall.
+
+    Exact verdicts are proved; what cannot be proved counts as undecided. For a learning rule,
+    separable counts perfect recall and undecided the rest.
+    """
+    from validate.cli.common import print_json, require_extra
+
+    require_extra("torch")
+    from validate.cli.progress import counter
+    from validate.simulate import simulate as run
+
+    with counter("instances", quiet=json) as tick:
+        cell = run(
+            problem,
+            dim=dim,
+            facts=facts,
+            method=method,
+            seeds=seeds,
+            seed=seed,
+            competitors=competitors,
+            dim_out=dim_out,
+            rank_ratio=rank_ratio,
+            ensemble=ensemble,
+            time_limit=time_limit,
+            progress=tick,
+        )
+    data = cell.to_json()
+    if json:
+        print_json(data)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{problem} problem, d = {dim}, p = {facts}, {method}")
+    table.add_column("quantity")
+    table.add_column("value", justify="right")
+    total = data["seeds"]
+    names = ("separable", "not separable", "undecided")
+    if method != "exact":
+        names = ("perfect recall, proved", "not separable", "imperfect (undecided)")
+    for name, key in zip(names, ("separable", "not_separable", "undecided"), strict=True):
+        table.add_row(name, f"{data[key]} of {total}")
+    mean, error = data["accuracy_mean"], data["accuracy_stderr"]
+    if mean is not None:
+        table.add_row("accuracy", f"{mean:.4f}" + ("" if error is None else f" +- {error:.4f}"))
+    table.add_row("seconds", f"{data['seconds']:.2f}")
+    Console().print(table)
