@@ -1,17 +1,19 @@
-"""The factor of the level t: trapezoidal sums over t for all k at once.
+"""The factor of the level t: quadrature over t for all k at once.
 
     S = sum_k d_k L_k,   L_k = int dt e^{-m t} Phi(t)^{M-k} e^{-(k+1) t^2/2},   d_k >= 0,
 
-is int dt e^{-mt - t^2/2} Phi^M P(r), r = e^{-t^2/2}/Phi(t), P the polynomial with coefficients d_k:
-all terms positive, no cancellation. Every term is log-concave in t, which bounds what is cut off at
-both ends. The discretisation error needs int |F(t + ia)| dt, bounded in one of two ways:
+is the integral of F(t) = e^{-mt - t^2/2} Phi^M P(r), r = e^{-t^2/2}/Phi(t), P the polynomial with
+coefficients d_k: all terms positive, no cancellation. Every term is log-concave in t, which bounds
+what is cut off at both ends. F is entire, so the trapezoidal rule converges geometrically; two
+grids have a proved error:
 
-* |Phi(t+ia)| <= e^{a^2/2} Phi(t) for all t and a, hence <= e^{(M+1)a^2/2} S: good for small M;
-* for 0 < a <= 0.3 and t <= 1/a, |Phi(t+ia)| increases with t, because
-  d log|Phi(w)|/dt has the sign of Re int_0^inf e^{wx-x^2/2} dx, which for t <= 0 is the cosine
-  transform of a product of positive-definite functions, and for t > 0 is at least
-  sqrt(2 pi) e^{t^2/2} [e^{-a^2/2} cos(ta) - Q(t)] > 0 (cos(1) e^{-0.045} > 1/2 >= Q). So finitely
-  many end points bound the integral over t <= 1/a; beyond, |Phi| <= 1 + e^{a^2/2} Q(t).
+* nodes t_j = j h. |Phi(t+ia)| <= e^{a^2/2} Phi(t), so the error is at most
+  2 e^{(M+1)a^2/2} S / (e^{2 pi a/h} - 1): good for small M;
+* nodes t_j = tau + e^{jh}, dense where the M competitors make F rise steeply (just above tau) and
+  sparse in the Gaussian tail. The error is at most 2 N / (e^{2 pi a/h} - 1) with N the integral of
+  |F| along the ray tau + rho e^{ia}. For w = t + iy, t > 0, on the ray
+      |Q(w)| <= e^{y^2/2} Q(t),   Re Q(w) >= Q(t) - phi(t) e^{y^2/2} (1 - cos min(ty, pi))/t
+  (Q(t+iy) = Q(t) - i int_0^y phi(t+is) ds), which bounds |Phi(w)| = |1 - Q(w)| by end points.
 """
 
 from __future__ import annotations
@@ -28,21 +30,35 @@ from numerics.cone.gauss import (
     float_level,
     float_log,
     log_lower_tail,
-    log_modulus_lower_tail,
     lower_tail,
     upper_tail,
 )
 
+_ROUGH_BITS = 64
+_SMALL = 1e9  # numbers of competitors up to here are also tried on the equidistant grid
+
 
 @dataclass(frozen=True)
 class Grid:
-    """Nodes t_j = j h, first <= j <= last, and the bound on the whole quadrature error of S."""
+    """Nodes numbered first..last, t_j = j h or tau + e^{jh}, and the bound on the error of S."""
 
     step: Any
     first: int
     last: int
-    relative: Any  # error is at most relative * S + absolute
+    origin: Any  # tau, or None for the equidistant grid
+    relative: Any  # the error is at most relative * S + absolute
     absolute: Any
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def node(self, j: int) -> tuple[Any, Any]:
+        """t_j and its weight, at the current precision."""
+        x = arb(j) * self.step
+        if self.origin is None:
+            return x, self.step
+        rho = x.exp()
+        return self.origin + rho, self.step * rho
 
 
 class LevelSum:
@@ -50,15 +66,17 @@ class LevelSum:
 
     def __init__(self, competitors: int, coefficients: list[Any], margin: Any = None) -> None:
         self.competitors = competitors
+        self.ball = arb(fmpz(competitors))
         self.margin = arb(0) if margin is None else margin
         self.count = len(coefficients)
         self.coefficients = coefficients
         self.least = next(k for k, d in enumerate(coefficients) if not d.is_zero())
-        with working_precision(64):
-            self._rough = arb_poly([+d for d in coefficients])
-        self._float_margin = float(self.margin.mid())
+        with working_precision(_ROUGH_BITS):
+            self.rough_coefficients = [(+d).upper() for d in coefficients]
+            self._rough = arb_poly(self.rough_coefficients)
         log_m = float_log(fmpz(competitors))
-        self.level = float_level(log_m, self._float_margin) if competitors > 1 else 0.0
+        self.level = float_level(log_m, float(self.margin.mid())) if competitors > 1 else 0.0
+        self.scale = 1.0 / max(1.0, self.level)
         self.guard = 50 + 2 * math.ceil(math.log2(self.count + 2))
         self.guard += 4 * math.ceil(math.log2(self.level**2 + 16.0))
 
@@ -68,7 +86,7 @@ class LevelSum:
         """e^{-mt - t^2/2} Phi(t)^M and r(t) = e^{-t^2/2}/Phi(t)."""
         log_phi = log_lower_tail(t)
         gauss = -t * t / 2
-        weight = arb(fmpz(self.competitors)) * log_phi + gauss - self.margin * t
+        weight = self.ball * log_phi + gauss - self.margin * t
         return weight.exp(), (gauss - log_phi).exp()
 
     def _rough_value(self, t: Any) -> Any:
@@ -76,146 +94,190 @@ class LevelSum:
         return weight * self._rough(ratio)
 
     def _log_rough(self, t: float) -> float:
-        value = self._rough_value(arb(t))
-        return float(value.upper().log().mid()) if value.upper() > 0 else -math.inf
+        value = self._rough_value(arb(t)).upper()
+        return float(value.log().mid()) if value > 0 else -math.inf
+
+    def _slope_left(self, t: Any) -> Any:
+        """Lower bound on the logarithmic slope of every term at t (it falls with k)."""
+        hazard = density(t) / lower_tail(t)
+        top = self.count - 1
+        return (self.ball - top) * hazard - (top + 1) * t - self.margin
+
+    def _slope_right(self, t: Any) -> Any:
+        """Lower bound on minus the logarithmic slope of every term at t."""
+        hazard = density(t) / lower_tail(t)
+        low = self.least
+        return (low + 1) * t + self.margin - (self.ball - low) * hazard
 
     # -- choosing the grid -----------------------------------------------------------------
 
     def _edge(self, sign: int, floor: float) -> float:
-        """A level on the given side where the integrand has fallen below e^{floor}."""
-        stride = 1.0 / max(1.0, self.level)
+        """A level on the given side where F has fallen below e^{floor} and every term falls."""
+        stride = self.scale
         inside, outside = self.level, self.level + sign * stride
         while self._log_rough(outside) > floor:
             inside, stride = outside, 1.6 * stride
             outside = inside + sign * stride
-        for _ in range(6):
+        for _ in range(5):
             middle = 0.5 * (inside + outside)
-            if self._log_rough(middle) > floor:
-                inside = middle
-            else:
-                outside = middle
+            inside, outside = (
+                (middle, outside) if self._log_rough(middle) > floor else (inside, middle)
+            )
+        slope = self._slope_left if sign < 0 else self._slope_right
+        while not slope(arb(outside)) > 1.0 / abs(self.level - outside):
+            outside += sign * 0.25 * self.scale
         return outside
-
-    def _steepness_left(self, t: Any) -> Any:
-        """Lower bound on the logarithmic slope of every term at t (smallest at the largest k)."""
-        hazard = density(t) / lower_tail(t)
-        top = self.count - 1
-        return arb(fmpz(self.competitors - top)) * hazard - (top + 1) * t - self.margin
-
-    def _steepness_right(self, t: Any) -> Any:
-        hazard = density(t) / lower_tail(t)
-        low = self.least
-        return (low + 1) * t + self.margin - arb(fmpz(self.competitors - low)) * hazard
-
-    def _strip_integral(self, a: float, left: float, right: float, ratio: float) -> Any:
-        """Upper bound on int |F(t + ia)| dt by monotonicity, 0 < a <= 0.3, edges of the bulk given."""
-        height = arb(a)
-        half = height * height / 2
-        end = 1.0 / a * (1.0 - 2.0**-40)
-        fine = ratio / max(1.0, self.level) ** 2
-        points = [left]
-        stride = fine
-        while points[-1] < min(right, end):
-            points.append(points[-1] + fine)
-        while points[-1] < end:
-            stride *= 1.5
-            points.append(points[-1] + stride)
-        points = [p for p in points if p < end] + [end]
-        stride, below = fine, left
-        lowest = min(0.0, left)
-        while below > lowest:
-            stride *= 1.7
-            below = max(lowest, below - stride)
-            points.insert(0, below)
-        competitors = arb(fmpz(self.competitors))
-        moduli = [log_modulus_lower_tail(arb(p), height) for p in points]
-        total = self._left_of(arb(points[0]), moduli[0], half)
-        for (x, y), modulus in zip(zip(points, points[1:], strict=False), moduli[1:], strict=True):
-            nearest = 0.0 if x < 0.0 < y else min(abs(x), abs(y))
-            gauss = half - arb(nearest) ** 2 / 2
-            weight = (competitors * modulus + gauss - self.margin * arb(x)).exp()
-            total += (arb(y) - arb(x)) * weight * self._rough((gauss - modulus).exp())
-        return (total + self._right_of(arb(end), half)).upper()
-
-    def _left_of(self, t: Any, modulus: Any, half: Any) -> Any:
-        """int over (-inf, t], t <= 0 or t far below the bulk: |Phi| is at most its value at t."""
-        nearest = t if t < 0 else arb(0)
-        gauss = half - nearest * nearest / 2
-        weight = (arb(fmpz(self.competitors)) * modulus + half + self.margin**2 / 2).exp()
-        mass = (2 * arb.pi()).sqrt() * lower_tail(t + self.margin)
-        return weight * mass * self._rough((gauss - modulus).exp())
-
-    def _right_of(self, t: Any, half: Any) -> Any:
-        """int over [t, inf), t > 0: |Phi| <= 1 + e^{a^2/2} Q(t)."""
-        inflated = (half.exp() * upper_tail(t)).log1p()
-        gauss = half - t * t / 2
-        weight = (arb(fmpz(self.competitors)) * inflated + gauss - self.margin * t).exp()
-        return weight / t * self._rough(gauss.exp())
 
     def grid(self, nats: float) -> Grid:
         """Choose nodes so that the quadrature error is about e^{-nats} S, and prove its bound."""
-        with working_precision(64 + self.guard):
-            peak = max(self._log_rough(self.level + x / max(1.0, self.level)) for x in (-1, 0, 1))
-            floor = peak - nats - 3.0
-            left, right = self._edge(-1, floor), self._edge(+1, floor)
-            stride = 0.25 / max(1.0, self.level)
-            while not self._steepness_left(arb(left)) > 0.5:
-                left -= stride
-            while not self._steepness_right(arb(right)) > 0.5:
-                right += stride
-            step, relative, absolute = self._best_step(nats, left, right, peak)
-            h = arb(step)
-            first, last = math.floor(left / step), math.ceil(right / step)
-            for j, slope in (
-                (first, self._steepness_left(arb(first) * h)),
-                (last, self._steepness_right(arb(last) * h)),
-            ):
-                decay = (-slope * h).exp()
-                absolute += h * self._rough_value(arb(j) * h) * decay / (1 - decay)
-            return Grid(h, first, last, relative, absolute.upper())
+        with working_precision(_ROUGH_BITS + self.guard):
+            peak = max(self._log_rough(self.level + x * self.scale) for x in (-1, 0, 1))
+            needed = nats + 3.0
+            left, right = self._edge(-1, peak - needed), self._edge(+1, peak - needed)
+            flat_step = 0.0
+            if self.competitors < _SMALL:
+                strip = math.sqrt(2.0 * needed / (self.competitors + 1.0))
+                flat_step = math.pi * strip / needed
+            flat_count = (right - left) / flat_step if flat_step else math.inf
+            if left <= 0.3 or flat_count < 60:
+                if not flat_step:
+                    raise ArithmeticError("the margin is too large for so many competitors")
+                return self._flat_grid(left, right, strip, flat_step)
+            grid = self._ray_grid(needed, left, right, peak + math.log(self.scale))
+            if flat_count < len(grid):
+                return self._flat_grid(left, right, strip, flat_step)
+            return grid
 
-    def _best_step(
-        self, nats: float, left: float, right: float, peak: float
-    ) -> tuple[float, Any, Any]:
-        """The larger of the steps that the two strip bounds allow, with (relative, absolute)."""
-        log_size = peak - math.log(max(1.0, self.level))  # about log S
-        needed = nats + 3.0
-        float_m = float(self.competitors) if self.competitors < 10**9 else math.inf
-        strip = math.sqrt(2.0 * needed / (float_m + 1.0)) if float_m < math.inf else 0.0
-        step = math.pi * strip / needed
-        if step > 0.05 / max(1.0, self.level) or self.competitors < 8:
-            step = _round_down(step)
-            a, h = arb(strip), arb(step)
-            growth = (arb(self.competitors + 1) * a * a / 2).exp()
-            return step, (2 * growth / ((2 * arb.pi() * a / h).exp() - 1)).upper(), arb(0)
-        best: tuple[float, float, Any] = (0.0, 0.0, None)
-        for beta in (0.45,):
-            a_float = min(0.3, beta / max(self.level, 1.0))
-            integral = self._strip_integral(a_float, left, right, 0.5)
-            loss = float(integral.log().mid()) - log_size
-            h_float = 2.0 * math.pi * a_float / (needed + max(0.0, loss))
-            if h_float > best[0]:
-                best = (h_float, a_float, integral)
+    def _flat_grid(self, left: float, right: float, strip: float, step: float) -> Grid:
+        step = _round_down(step)
+        a, h = arb(strip), arb(step)
+        growth = ((self.ball + 1) * a * a / 2).exp()
+        relative = (2 * growth / ((2 * arb.pi() * a / h).exp() - 1)).upper()
+        first, last = math.floor(left / step), math.ceil(right / step)
+        absolute = arb(0)
+        for j, slope in ((first, self._slope_left), (last, self._slope_right)):
+            t = arb(j) * h
+            decay = (-slope(t) * h).exp()
+            absolute += h * self._rough_value(t) * decay / (1 - decay)
+        return Grid(h, first, last, None, relative, absolute.upper())
+
+    def _ray_grid(self, needed: float, left: float, right: float, log_size: float) -> Grid:
+        tau = _round_down(left - min(0.4 * (self.level - left), 0.5 * left))
+        best = (0.0, 0.0, arb(0))
+        for beta in (0.8, 0.55):
+            angle = min(0.7, beta * self.scale / (self.level - tau))
+            integral = self._ray_integral(angle, tau, left, right)
+            loss = max(0.0, float(integral.log().mid()) - log_size)
+            step = 2.0 * math.pi * angle / (needed + loss)
+            if step > best[0]:
+                best = (step, angle, integral)
+            if loss < 0.3 * needed:
+                break
         step = _round_down(best[0])
-        damping = 2 / ((2 * arb.pi() * arb(best[1]) / arb(step)).exp() - 1)
-        return step, arb(0), (best[2] * damping).upper()
+        origin, h = arb(tau), arb(step)
+        absolute = 2 * best[2] / ((2 * arb.pi() * arb(best[1]) / h).exp() - 1)
+        first = math.floor(math.log(left - tau) / step)
+        last = math.ceil(math.log(right - tau) / step)
+        # left out below the first node: in the sum, and in the integral up to tau
+        rho = (first * h).exp()
+        value, slope = self._rough_value(origin + rho), self._slope_left(origin + rho)
+        absolute += value * h * rho * (-h).exp() / (1 - (-h).exp()) if slope > 0 else arb("inf")
+        slope = self._slope_left(origin)
+        absolute += self._rough_value(origin) / slope if slope > 0 else arb("inf")
+        # left out above the last node: F rho falls at least geometrically there
+        rho = (last * h).exp()
+        decay = (-(self._slope_right(origin + rho) * rho - 1) * h).exp()
+        value = self._rough_value(origin + rho) * h * rho * decay / (1 - decay)
+        absolute += value if decay < 1 else arb("inf")
+        return Grid(h, first, last, origin, arb(0), absolute.upper())
+
+    def _ray_integral(self, angle: float, tau: float, left: float, right: float) -> Any:
+        """Upper bound on int_0^inf |F(tau + rho e^{i angle})| d rho by end points, tau > 0."""
+        cosine, sine = arb(angle).cos(), arb(angle).sin()
+        fine = 0.6 * self.scale**2
+        top = max(right, self.level + 4.0 * self.scale) * 1.2
+        points = [tau]
+        stride = fine
+        while points[-1] < left:  # F is tiny here: few intervals, halving towards the bulk
+            points.append(min(left, points[-1] + max(fine, 0.4 * (left - points[-1]))))
+        while points[-1] < top:
+            points.append(points[-1] + stride)
+            if points[-1] > self.level + 2.0 * self.scale:
+                stride *= 1.12
+        heights = [(arb(p) - arb(tau)) * sine / cosine for p in points]
+        tails = [upper_tail(arb(p)) for p in points]
+        densities = [density(arb(p)) for p in points]
+        total = arb(0)
+        for i in range(len(points) - 1):
+            t, y = arb(points[i]), heights[i + 1]
+            modulus = _log_modulus_bound(
+                t, arb(points[i + 1]), y, densities[i], tails[i], tails[i + 1]
+            )
+            gauss = -(t * t - heights[i] ** 2) / 2  # t^2 - y^2 grows along the ray
+            weight = (self.ball * modulus + gauss - self.margin * t).exp()
+            width = (arb(points[i + 1]) - t) / cosine
+            total += width * weight * self._rough((gauss - modulus).exp())
+        return (total + self._beyond(points[-1], heights[-1], sine / cosine, cosine)).upper()
+
+    def _beyond(self, end: float, y: Any, tangent: Any, cosine: Any) -> Any:
+        """The rest of the ray: |Phi(w)| <= 1 + e^{y^2/2} Q(t), and t^2 - y^2 grows by >= slope."""
+        t = arb(end)
+        # e^{y^2/2} Q(t) <= e^{(y^2 - t^2)/2} falls along the ray, so its value here bounds it
+        gauss = (y * y - t * t) / 2
+        inflated = gauss.exp().log1p()
+        slope = t - y * tangent
+        weight = (self.ball * inflated + gauss - self.margin * t).exp()
+        return weight / slope / cosine * self._rough(gauss.exp())
 
     # -- the sums --------------------------------------------------------------------------
+
+    def _truncated(self, floor: Any, ratio: Any) -> tuple[int, Any]:
+        """Smallest degree whose neglected terms at this ratio are below `floor`, with their sum."""
+        total, power = arb(0), ratio ** (self.count - 1)
+        inverse = 1 / ratio
+        for k in range(self.count - 1, 0, -1):
+            term = self.rough_coefficients[k] * power
+            if not total + term < floor:
+                return k, total.upper()
+            total += term
+            power *= inverse
+        return 0, total.upper()
 
     def total(self, nats: float) -> Any:
         """S as a ball with relative error about e^{-nats}."""
         grid = self.grid(nats)
         with working_precision(math.ceil(nats / math.log(2)) + self.guard):
             polynomial = arb_poly(self.coefficients)
-            total = arb(0)
-            for j in range(grid.first, grid.last + 1):
-                weight, ratio = self.factors(arb(j) * grid.step)
-                total += weight * polynomial(ratio)
-            total *= grid.step
+            total, largest = arb(0), arb(0)
+            chunk = max(16, len(grid) // 12)
+            for number, j in enumerate(range(grid.first, grid.last + 1)):
+                t, width = grid.node(j)
+                weight, ratio = self.factors(t)
+                if number % chunk == 0 and number and largest:
+                    polynomial = self._shorter(t, ratio, largest, nats, len(grid))
+                term = width * weight * polynomial(ratio)
+                total += term
+                largest = largest.max(term.mid())
             # |sum - S| <= relative S + absolute  and  S <= (sum + absolute)/(1 - relative)
             size = (total + grid.absolute) / (1 - grid.relative)
             error = grid.relative * size + grid.absolute
             return total + arb(0, error.upper())
+
+    def _shorter(self, t: Any, ratio: Any, largest: Any, nats: float, nodes: int) -> Any:
+        """P cut to the terms that matter at t and above; what is cut sits in the constant's ball.
+
+        r falls with t, so the neglected terms at t bound those of all later nodes. Their weight
+        e^{-mt - t^2/2} Phi^M is at most e^{-mt - t^2/2} from here on (t > 0).
+        """
+        with working_precision(_ROUGH_BITS):
+            if not t > 0:
+                return arb_poly(self.coefficients)
+            most = (-t * t / 2 - self.margin * t).exp() * max(1.0, float(t.mid()))
+            floor = largest / most / nodes * arb(-nats - 4.0).exp()
+            degree, rest = self._truncated(floor, +ratio)
+        coefficients = self.coefficients[: degree + 1]
+        coefficients[0] = coefficients[0] + arb(rest / 2, rest / 2)
+        return arb_poly(coefficients)
 
     def each(self, nats: float) -> list[Any]:
         """d_k L_k for every k, each with absolute error about e^{-nats} S."""
@@ -223,20 +285,29 @@ class LevelSum:
         with working_precision(math.ceil(nats / math.log(2)) + self.guard):
             moments = [arb(0)] * self.count
             for j in range(grid.first, grid.last + 1):
-                power, ratio = self.factors(arb(j) * grid.step)
+                t, width = grid.node(j)
+                power, ratio = self.factors(t)
+                power *= width
                 for k in range(self.count):
                     moments[k] += power
                     power *= ratio
-            terms = [
-                grid.step * d * moment for d, moment in zip(self.coefficients, moments, strict=True)
-            ]
-            # every term's error is at most the bound on the whole (all are bounded termwise)
+            terms = [d * x for d, x in zip(self.coefficients, moments, strict=True)]
+            # every term's error is at most the bound on the whole, which is a sum of such bounds
             size = (sum(terms, arb(0)) + grid.absolute) / (1 - grid.relative)
             error = (grid.relative * size + grid.absolute).upper()
             return [term + arb(0, error) for term in terms]
 
 
-def _round_down(step: float) -> float:
-    """A binary number of 11 bits not above the step, so that nodes are exact."""
-    mantissa, exponent = math.frexp(step)
+def _log_modulus_bound(t: Any, t_next: Any, y: Any, phi: Any, tail: Any, tail_next: Any) -> Any:
+    """Upper bound on log |Phi| over the piece of the ray with real parts in [t, t_next], height <= y."""
+    growth = (y * y / 2).exp()
+    turn = (t_next * y).upper()
+    swing = 1 - turn.cos() if turn < arb.pi() else arb(2)
+    rise = phi * growth * swing / t - tail_next
+    return (2 * rise + (growth * tail) ** 2).log1p() / 2
+
+
+def _round_down(number: float) -> float:
+    """A binary number of 11 bits not above the given one, so that nodes are exact."""
+    mantissa, exponent = math.frexp(number)
     return math.ldexp(math.floor(math.ldexp(mantissa, 11)), exponent - 11)
