@@ -16,7 +16,7 @@ from typing import Any
 import sympy as sp
 from flint import acb, arb, fmpq
 
-from numerics.tails import single_tail
+from numerics.tails import to_phi
 from replica.errors import InvalidInput
 from replica.gaussian import Phi, phi
 
@@ -85,7 +85,7 @@ def _lookup(scope: Scope, symbol: sp.Symbol) -> Any:
 def compile_program(expression: Any) -> Program:
     """Compile a SymPy expression once; raises `CannotEvaluate` for what has no enclosure here."""
     builder = _Builder()
-    builder.add(sp.sympify(expression))
+    builder.add(to_phi(sp.sympify(expression)))
     return builder.program
 
 
@@ -115,9 +115,6 @@ class _Builder:
         if e.is_Number or e.is_NumberSymbol or e is sp.I:
             return self.push(Node(_constant(e)))
         if isinstance(e, sp.Add):
-            tail = single_tail(e)
-            if tail is not None:
-                return self.apply(_scaled_erfc, *tail)
             return self.apply(_add, *e.args)
         if isinstance(e, sp.Mul):
             return self.apply(_multiply, *e.args)
@@ -144,12 +141,12 @@ class _Builder:
         return self.add(self._unfold(e))
 
     def _unfold(self, e: Any) -> Any:
-        """Objects defined through others (Phi, Gaussian averages, ...) say so by rewrite or doit."""
+        """Objects defined through others (Gaussian averages, ...) say so by `plain` or rewrite."""
         plain = getattr(e, "plain", None)
         steps = [plain] if plain is not None else []
         steps += [lambda: e.rewrite(sp.Integral), lambda: e.rewrite(sp.erfc), lambda: e.doit()]
         for step in steps:
-            unfolded = step()
+            unfolded = to_phi(step())
             if unfolded != e:
                 return unfolded
         raise CannotEvaluate(
@@ -161,9 +158,8 @@ class _Builder:
     def _power(self, base: Any, exponent: Any) -> int:
         if base is sp.E:
             return self.apply(lambda a, _: a[0].exp(), exponent)
-        upper = _upper_tail(base)
-        if upper is not None:
-            return self.apply(_power_of_cdf, upper, exponent)
+        if isinstance(base, Phi):
+            return self.apply(_power_of_cdf, base.args[0], exponent)
         if isinstance(exponent, sp.Integer):
             n = int(exponent)
             return self.apply(lambda a, _: a[0] ** n, base)
@@ -262,23 +258,6 @@ def _add(a: Sequence[Any], _analytic: bool) -> Any:
     return total
 
 
-def _scaled_erfc(a: Sequence[Any], _analytic: bool) -> Any:
-    return a[0] * a[1].erfc()
-
-
-def _upper_tail(base: Any) -> Any | None:
-    """x with base = Phi(x), in any of the ways to write it."""
-    if isinstance(base, Phi):
-        return base.args[0]
-    tail = single_tail(base)
-    if tail is None and isinstance(base, sp.Mul):
-        factor, function = base.as_independent(sp.erfc, as_Add=False)
-        tail = (factor, function.args[0]) if function.func is sp.erfc else None
-    if tail is None or tail[0] != sp.S.Half:
-        return None
-    return -tail[1] * sp.sqrt(2)
-
-
 def _cdf(z: Any) -> Any:
     return (-z / arb(2).sqrt()).erfc() / 2
 
@@ -365,9 +344,6 @@ FUNCTIONS: dict[Any, Operation] = {
     sp.sinh: lambda a, _: a[0].sinh(),
     sp.cosh: lambda a, _: a[0].cosh(),
     sp.tanh: lambda a, _: a[0].tanh(),
-    sp.erf: lambda a, _: a[0].erf(),
-    sp.erfc: lambda a, _: a[0].erfc(),
-    sp.erfi: lambda a, _: a[0].erfi(),
     Phi: lambda a, _: _cdf(a[0]),
     phi: lambda a, _: (-(a[0] ** 2) / 2).exp() / (2 * arb.pi()).sqrt(),
     sp.erfinv: _real_only("erfinv"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,11 @@ from flint import acb, arb, ctx
 
 from numerics.evaluator import CannotEvaluate, Program, compile_program
 from numerics.majorant import bound_above
-from replica.gaussian import plain
+from numerics.tails import to_phi
 
 FARTHEST_CUT = 2**40
+# Enough for thousands of panels; an integrand that needs more does not converge.
+EVALUATIONS_PER_BIT = 1000
 
 
 def _tolerance(arguments: Sequence[Any]) -> Any:
@@ -46,9 +48,10 @@ class IntegralNode:
     def build(cls, integrand: Any, variable: sp.Symbol, low: Any, high: Any) -> IntegralNode:
         if low is sp.oo or high is -sp.oo:
             return cls.build(-integrand, variable, high, low)
+        integrand = to_phi(integrand)
         names = tuple(sorted(integrand.free_symbols - {variable}, key=str))
         return cls(
-            plain(integrand),
+            integrand,
             compile_program(integrand),
             variable,
             None if low is -sp.oo else low,
@@ -77,7 +80,14 @@ class IntegralNode:
             return self.body({**scope, self.variable: z}, inner or analytic)
 
         tolerance = _tolerance([*a])
-        value = acb.integral(integrand, low, high, rel_tol=tolerance, abs_tol=tolerance)
+        value = acb.integral(
+            integrand,
+            low,
+            high,
+            rel_tol=tolerance,
+            abs_tol=tolerance,
+            eval_limit=EVALUATIONS_PER_BIT * ctx.prec,
+        )
         spread = arb(0, error.upper())
         return value + acb(spread, spread)
 
@@ -86,7 +96,10 @@ class IntegralNode:
 
         The cut must lie beyond the other end, and the tail below the working precision.
         """
-        evaluate: Callable[[Any], Any] = lambda e: compile_program(e)(scope)
+
+        def evaluate(e: Any) -> Any:
+            return compile_program(e)(scope)
+
         wanted = -(arb(2).log()) * (ctx.prec + 4)
         nearest = None if other is None else other.real.upper()
         position = arb(2)

@@ -2,11 +2,11 @@
 
 This is what makes integrals over infinite ranges rigorous: with a > 0 (or a = 0 and b < 0) the
 tail beyond X has a closed-form bound. The rules cover what Gaussian averages are made of:
-polynomials, exponentials of polynomials, the error-function family at linear (also complex)
-arguments and its inverse powers and logarithms. Anything else is refused, never guessed.
+polynomials, exponentials of polynomials, Phi at linear (also complex) arguments and its inverse
+powers and logarithms. Anything else is refused, never guessed.
 
-Facts used: |erfc(z)| <= exp(-Re z^2) for Re z >= 0 and erfc(z) = 2 - erfc(-z);
-erfc(y) >= exp(-y^2) / (sqrt(pi) (y + 1)) for y >= 0.
+Facts used: |Phi(w)| <= exp(-Re w^2 / 2) / 2 for Re w <= 0 and Phi(w) = 1 - Phi(-w);
+Phi(-y) >= exp(-y^2/2) / (sqrt(2 pi) (y + 1)) for y >= 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sympy as sp
 from flint import arb
 
 from numerics.evaluator import CannotEvaluate
-from numerics.tails import single_tail
+from replica.gaussian import Phi, phi
 
 Evaluate = Callable[[Any], Any]
 
@@ -39,7 +39,7 @@ class Majorant:
         )
 
     def plus(self, other: Majorant) -> Majorant:
-        """Term by term the larger exponent (x >= 1 makes that an upper bound), twice the constant."""
+        """Twice the larger constant with the larger of each exponent: an upper bound as x >= 1."""
         return Majorant(
             self.log_c.max(other.log_c) + arb(2).log(),
             self.n.max(other.n),
@@ -59,17 +59,17 @@ class Majorant:
         With a > 0 half of the Gaussian holds the rest down once `start` is past its maximum;
         with a = 0 half of the exponential does.
         """
-        n = self.n.max(arb(0))
-        if self.a > 0:
-            turning = (self.b.max(arb(0)) + (self.b**2 + 4 * self.a * n).sqrt()) / (2 * self.a)
-            if not start >= turning:
+        n, b, a = self.n.max(arb(0)).upper(), self.b.upper(), self.a.lower()
+        if a > 0:
+            growth = b.max(arb(0))
+            if not start >= (growth + (growth**2 + 4 * a * n).sqrt()) / (2 * a):
                 return None
-            exponent = n * start.log() + self.b * start - self.a * start**2
-            return self.log_c + exponent - (self.a * start).log()
-        if self.a >= 0 and self.b < 0:
-            if not start >= 2 * n / -self.b:
+            exponent = n * start.log() + b * start - a * start**2
+            return (self.log_c + exponent - (a * start).log()).upper()
+        if a >= 0 and b < 0:
+            if not start >= 2 * n / -b:
                 return None
-            return self.log_c + n * start.log() + self.b * start - (-self.b / 2).log()
+            return (self.log_c + n * start.log() + b * start - (-b / 2).log()).upper()
         return None
 
 
@@ -84,14 +84,6 @@ def bound_above(expression: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -
         return constant_majorant(_log_of_size(evaluate(e)))
     if e == x:
         return Majorant(arb(0), arb(1), arb(0), arb(0))
-    tail = single_tail(e)
-    if tail is not None:
-        scale = evaluate(tail[0])
-        slope, offset = _linear(tail[1], x, evaluate)
-        if slope.imag.is_zero() and offset.imag.is_zero() and not slope.real > 0:
-            # Exactly 1 for Phi: it may be raised to the power of a googol.
-            return constant_majorant(_log_of_size(2 * scale))
-        return constant_majorant(_log_of_size(scale)).times(_erfc_above(tail[1], x, evaluate))
     if isinstance(e, sp.Integral):
         return _integral_above(e, x, start, evaluate)
     if isinstance(e, sp.Add):
@@ -114,12 +106,10 @@ def bound_above(expression: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -
             return bound_above(e.base, x, start, evaluate).power(exponent.real)
         if exponent.imag.is_zero() and exponent.real < 0:
             return bound_inverse(e.base, x, start, evaluate).power(-exponent.real)
-    if isinstance(e, sp.erfc):
-        return _erfc_above(e.args[0], x, evaluate)
-    if isinstance(e, sp.erf):
-        return constant_majorant(arb(0)).plus(_erfc_above(e.args[0], x, evaluate))
-    if isinstance(e, sp.erfi):
-        return bound_above(sp.erf(sp.I * e.args[0]), x, start, evaluate)
+    if isinstance(e, Phi):
+        return _phi_above(e.args[0], x, evaluate)
+    if isinstance(e, phi):
+        return bound_above(e.plain(), x, start, evaluate)
     if isinstance(e, sp.sin | sp.cos):
         slope, offset = _linear(e.args[0], x, evaluate)
         return Majorant(abs(offset.imag), arb(0), abs(slope.imag), arb(0))
@@ -131,9 +121,6 @@ def bound_above(expression: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -
         for m in (above, below):
             size = size + abs(m.log_c) + abs(m.n) + abs(m.b) + abs(m.a)
         return Majorant(size.log(), arb(2), arb(0), arb(0))
-    unfolded = _unfold(e)
-    if unfolded is not None:
-        return bound_above(unfolded, x, start, evaluate)
     raise CannotEvaluate(
         f"the tail of the integral over {x} cannot be bounded because of {e}; "
         "give finite limits or rewrite the integrand"
@@ -163,36 +150,18 @@ def bound_inverse(expression: Any, x: sp.Symbol, start: Any, evaluate: Evaluate)
             return bound_inverse(e.base, x, start, evaluate).power(exponent.real)
         if exponent.imag.is_zero() and exponent.real < 0:
             return bound_above(e.base, x, start, evaluate).power(-exponent.real)
-    elif isinstance(e, sp.erfc):
-        bound = _erfc_inverse(e.args[0], x, start, evaluate)
+    elif isinstance(e, Phi):
+        bound = _phi_inverse(e.args[0], x, start, evaluate)
         if bound is not None:
             return bound
-    elif isinstance(e, sp.Add):
-        tail = single_tail(e)
-        if tail is not None:
-            bound = _erfc_inverse(tail[1], x, start, evaluate)
-            if bound is not None:
-                return bound_inverse(tail[0], x, start, evaluate).times(bound)
-        if e.is_polynomial(x):
-            return _inverse_polynomial(e, x, start, evaluate)
-    unfolded = _unfold(e)
-    if unfolded is not None:
-        return bound_inverse(unfolded, x, start, evaluate)
+    elif isinstance(e, phi):
+        return bound_inverse(e.plain(), x, start, evaluate)
+    elif isinstance(e, sp.Add) and e.is_polynomial(x):
+        return _inverse_polynomial(e, x, start, evaluate)
     raise CannotEvaluate(
         f"the tail of the integral over {x} cannot be bounded because 1/({e}) has no known bound; "
         "give finite limits or rewrite the integrand"
     )
-
-
-def _unfold(e: Any) -> Any | None:
-    for target in (sp.erfc, sp.exp):
-        try:
-            unfolded = e.rewrite(target)
-        except (TypeError, ValueError):
-            continue
-        if unfolded != e and not unfolded.has(sp.Integral):
-            return unfolded
-    return None
 
 
 def _log_of_size(value: Any) -> Any:
@@ -212,26 +181,29 @@ def _linear(argument: Any, x: sp.Symbol, evaluate: Evaluate) -> tuple[Any, Any]:
     return evaluate(slope), evaluate(offset)
 
 
-def _erfc_above(argument: Any, x: sp.Symbol, evaluate: Evaluate) -> Majorant:
-    slope, offset = _linear(argument, x, evaluate)
-    square, cross, rest = slope * slope, slope * offset, offset * offset
-    gaussian = Majorant(-rest.real, arb(0), -2 * cross.real, square.real)
-    if slope.real >= 0 and offset.real >= 0:
+def _phi_above(argument: Any, x: sp.Symbol, evaluate: Evaluate) -> Majorant:
+    p, q = _linear(argument, x, evaluate)
+    if p.imag.is_zero() and q.imag.is_zero() and not p.real < 0:
+        # Exactly 1: Phi may be raised to the power of a googol.
+        return constant_majorant(arb(0))
+    gaussian = Majorant(-(q * q).real / 2, arb(0), -(p * q).real, (p * p).real / 2)
+    if p.real <= 0 and q.real <= 0:
         return gaussian
-    return constant_majorant(arb(2).log()).plus(gaussian)
+    return constant_majorant(arb(0)).plus(gaussian)
 
 
-def _erfc_inverse(argument: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -> Majorant | None:
+def _phi_inverse(argument: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -> Majorant | None:
     slope, offset = _linear(argument, x, evaluate)
     if not (slope.imag.is_zero() and offset.imag.is_zero()):
         return None
     p, q = slope.real, offset.real
-    if p < 0:  # erfc(p x + q) increases in x
-        return constant_majorant(-(p * start + q).erfc().lower().log())
-    if p > 0 and p * start + q >= 0:
-        # 1/erfc(y) <= sqrt(pi) (y + 1) e^{y^2}
-        linear = ((abs(p) + abs(q) + 1) * arb.pi().sqrt()).log()
-        return Majorant(linear + q**2, arb(1), 2 * p * q, -(p**2))
+    if p > 0:  # Phi(p x + q) increases in x
+        smallest = ((-(p * start + q) / arb(2).sqrt()).erfc() / 2).lower()
+        return constant_majorant(-smallest.log())
+    if p < 0 and p * start + q <= 0:
+        # 1/Phi(-y) <= sqrt(2 pi) (y + 1) e^{y^2/2}
+        linear = ((abs(p) + abs(q) + 1) * (2 * arb.pi()).sqrt()).log()
+        return Majorant(linear + q**2 / 2, arb(1), p * q, -(p**2) / 2)
     return None
 
 
@@ -239,7 +211,7 @@ def _integral_above(e: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -> Maj
     """|int u(y) w(x, y) dy| <= (bound of w, uniform in y) * int u, for u >= 0 and real y.
 
     Factors that depend on x alone keep their own majorant; factors that couple x and y must be
-    error functions of real arguments (bounded by 2) raised to powers >= 0.
+    Phi of real arguments (bounded by 1) raised to powers >= 0.
     """
     total = constant_majorant(arb(0))
     positive = sp.Integer(1)
@@ -260,23 +232,15 @@ def _integral_above(e: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -> Maj
 
 def _uniform_above(factor: Any, evaluate: Evaluate) -> Majorant:
     base, exponent = factor.as_base_exp()
-    tail = single_tail(base)
-    scale, function = (
-        tail if tail is not None else base.as_independent(sp.erf, sp.erfc, as_Add=False)
-    )
-    argument = (
-        function
-        if tail is not None
-        else (function.args[0] if function.func in (sp.erf, sp.erfc) else None)
-    )
     power = None if exponent.free_symbols else evaluate(exponent)
-    if argument is None or not argument.is_real or power is None or not power.real >= 0:
+    bounded = isinstance(base, Phi) and base.args[0].is_real
+    if not bounded or power is None or not power.real >= 0:
         raise CannotEvaluate(f"the factor {factor} of a nested integral has no uniform bound")
-    return constant_majorant(_log_of_size(2 * evaluate(scale))).power(power.real)
+    return constant_majorant(arb(0))
 
 
 def _exponential(exponent: Any, x: sp.Symbol, start: Any, evaluate: Evaluate) -> Majorant:
-    """exp(polynomial + bounded rest); a negative even power above 2 helps at least as its square."""
+    """exp(polynomial + bounded rest); a negative power above 2 helps at least as its square."""
     total = Majorant(arb(0), arb(0), arb(0), arb(0))
     by_degree: dict[int, Any] = {}
     rest: list[Any] = []
