@@ -8,6 +8,7 @@ non-finite ball, as Arb's integrator demands. Ignoring the flag gives tight, wro
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -362,7 +363,7 @@ FUNCTIONS: dict[Any, Operation] = {
 }
 for _name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
     # Their cuts are not checked, so they are values only, never part of an analytic integrand.
-    FUNCTIONS[getattr(sp, _name)] = _not_holomorphic(lambda z, _n=_name: getattr(z, _n)())
+    FUNCTIONS[getattr(sp, _name)] = _not_holomorphic(operator.methodcaller(_name))
 
 
 def _modulus(z: Any) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from numerics.balls import Certified, working_precision
 from numerics.certify import CertifiedComplex, NotCertified, certify
-from numerics.evaluator import CannotEvaluate, compile_program
+from numerics.evaluator import compile_program
 from numerics.majorant import bound_above
 from replica.errors import InvalidInput
 from replica.gaussian import GaussianAverage, Phi, phi
