@@ -21,7 +21,7 @@ Anything else is "undecided".
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -51,8 +51,9 @@ class Certificate:
     """The final verdict on one instance.
 
     `verdict`: "separable", "not_separable" or "undecided"; `claimed`: what the solver said;
-    `margin`: proved lower bound of the least margin of W over its Frobenius norm (separable);
-    `residual`: proved upper bound of |A^T l| for multipliers of sum 1, and `correction`: proved
+    `margin`: proved lower bound of the least margin of W over its Frobenius norm, and
+    `margin_above`: proved upper bound of that of every W if the solver gave multipliers (both for
+    separable); `residual`: proved upper bound of |A^T l| for multipliers of sum 1, and `correction`: proved
     upper bound of the relative change of a multiplier that makes the residual exactly zero (not
     separable); `method`: how it was proved; `reason`: why not, if undecided.
     """
@@ -61,6 +62,7 @@ class Certificate:
     claimed: str
     method: str
     margin: float = math.nan
+    margin_above: float = math.nan
     residual: float = math.nan
     correction: float = math.nan
     reason: str = ""
@@ -82,7 +84,11 @@ def check(problem: Problem, solution: Solution) -> Certificate:
         )
     if solution.verdict == "separable" and solution.weights is not None:
         W = solution.weights.detach().cpu().numpy().astype(np.float64)
-        return check_separable(rows, W, solution.verdict)
+        found = check_separable(rows, W, solution.verdict)
+        if found.verdict == "separable" and solution.multipliers is not None:
+            multipliers = solution.multipliers.detach().cpu().numpy().astype(np.float64)
+            found = replace(found, margin_above=largest_margin(rows, multipliers))
+        return found
     if solution.verdict == "not_separable" and solution.multipliers is not None:
         multipliers = solution.multipliers.detach().cpu().numpy().astype(np.float64)
         return check_not_separable(rows, multipliers, solution.verdict)
@@ -171,6 +177,14 @@ def check_separable(rows: Rows, W: FloatArray, claimed: str = "separable") -> Ce
     return Certificate("separable", claimed, method, margin=least / norm * (1.0 - 4 * UNIT))
 
 
+def largest_margin(rows: Rows, multipliers: FloatArray) -> float:
+    """Upper bound of the least margin of any W of unit norm: |A^T l| / sum l, infinite if l < 0."""
+    total = float(multipliers.sum())
+    if not (np.all(multipliers >= 0) and 0 < total < math.inf):
+        return math.inf
+    return rows.residual(multipliers / total) * (1.0 + gamma(multipliers.size + 4))
+
+
 def check_not_separable(
     rows: Rows, multipliers: FloatArray, claimed: str = "not_separable"
 ) -> Certificate:
@@ -205,6 +219,35 @@ def check_not_separable(
     return Certificate(
         "not_separable", claimed, "verified correction", residual=residual, correction=correction
     )
+
+
+def check_exactly(
+    matrix: FloatArray,
+    *,
+    weights: list[Fraction] | None = None,
+    multipliers: list[Fraction] | None = None,
+) -> Certificate:
+    """Check rational evidence about the rows of a small matrix in exact arithmetic."""
+    rows = [[Fraction(x) for x in row] for row in matrix.tolist()]
+    if weights is not None:
+        margins = [
+            sum((a * x for a, x in zip(row, weights, strict=True)), Fraction(0)) for row in rows
+        ]
+        if min(margins) > 0:
+            norm = math.sqrt(float(sum(x * x for x in weights)))
+            lower = float(min(margins)) / norm * (1.0 - 16 * UNIT) if norm > 0 else 0.0
+            return Certificate("separable", "separable", "rational arithmetic", margin=lower)
+    if multipliers is not None and min(multipliers) >= 0 and max(multipliers) > 0:
+        columns = zip(*rows, strict=True)
+        if all(sum(l * a for l, a in zip(multipliers, c, strict=True)) == 0 for c in columns):
+            return Certificate(
+                "not_separable",
+                "not_separable",
+                "rational arithmetic",
+                residual=0.0,
+                correction=0.0,
+            )
+    return Certificate("undecided", "", "rational arithmetic", reason="the evidence is wrong")
 
 
 def least_eigenvalue_bound(G: FloatArray, error: float, *, wanted: float) -> float | None:

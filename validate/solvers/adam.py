@@ -22,7 +22,7 @@ def cross_entropy(scores: torch.Tensor) -> torch.Tensor:
 def adam(
     problem: Problem,
     *,
-    learning_rate: float = 0.01,
+    learning_rate: float = 0.2,
     weight_decay: float = 0.0,
     maximum_steps: int = 3000,
     check_every: int = 25,
@@ -32,8 +32,9 @@ def adam(
 
     Starts at W = 0 (the problem is convex, so the start does not choose the answer). Scores are
     divided by sqrt(N), N = dim_in dim_out, which makes `learning_rate` mean the same at every size;
-    the W returned is divided by it instead. In the convention sum_mu loss + (lambda N / 2) |W|^2 of
-    that W, lambda = p `weight_decay`. Stops when every fact is recalled (`stop_when_perfect`), when
+    the W returned is divided by it instead (at d = 20 the default moves W by 0.01 a step). In the
+    convention sum_mu loss + (lambda N / 2) |W|^2 of that W, lambda = p `weight_decay`. Stops when
+    every fact is recalled (`stop_when_perfect`), when
     neither loss nor accuracy has improved for 20 checks, or after `maximum_steps`.
 
     Raises `InvalidInput` for a learning rate, decay or step count out of range.

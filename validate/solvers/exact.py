@@ -10,8 +10,9 @@ import torch
 from replica.errors import InvalidInput
 from validate.problems import Problem
 from validate.solvers.interior_point import RawResult, interior_point
-from validate.solvers.operators import operator_of
-from validate.solvers.solution import SEPARABLE, Solution
+from validate.solvers.maximum_margin import maximum_margin as widest
+from validate.solvers.operators import Operator, operator_of
+from validate.solvers.solution import SEPARABLE, UNDECIDED, Solution
 from validate.solvers.threads import threads_for
 
 Progress = Callable[[int, int], None]
@@ -27,8 +28,9 @@ def solve(
 ) -> Solution:
     """Decide whether some W has all margins of `problem` positive.
 
-    With `maximum_margin` the iteration goes on to the W of unit norm with the largest least margin.
-    The claim is to be proved by `validate.certificates.check`.
+    With `maximum_margin` the iteration goes on to the W of unit norm with the largest least margin;
+    the multipliers then prove that no other W of unit norm has a margin above |A^T l|. The claim is
+    to be proved by `validate.certificates.check`.
 
     Raises `InvalidInput` for a time limit that is not positive.
 
@@ -75,11 +77,29 @@ def solve_many(
     deadline = None if time_limit is None else start + time_limit
     local = problems if device is None else [p.to(device) for p in problems]
     with threads_for(problems[0].parameters):
-        raw = interior_point(
-            operator_of(local), maximum_margin=maximum_margin, deadline=deadline, progress=progress
-        )
+        operator = operator_of(local)
+        raw = interior_point(operator, deadline=deadline, progress=progress)
+        if maximum_margin:
+            raw = [
+                _widest(
+                    operator.select(torch.tensor([index], device=local[index].device)), r, deadline
+                )
+                for index, r in enumerate(raw)
+            ]
     seconds = (time.monotonic() - start) / len(problems)
     return [_solution(p, r, seconds) for p, r in zip(problems, raw, strict=True)]
+
+
+def _widest(operator: Operator, raw: RawResult, deadline: float | None) -> RawResult:
+    """Go on from separating weights to the maximum margin."""
+    if raw.verdict != SEPARABLE or raw.weights is None or raw.multipliers is None:
+        return raw
+    found = widest(operator, raw.weights[None], raw.multipliers[None], deadline=deadline)
+    if not found.gap < 1.0:
+        return raw
+    reason = f"relative gap of the margin {found.gap:.1e}"
+    iterations = raw.iterations + found.iterations
+    return RawResult(SEPARABLE, found.weights[0], found.multipliers[0], iterations, reason)
 
 
 def _solution(problem: Problem, raw: RawResult, seconds: float) -> Solution:
@@ -91,10 +111,8 @@ def _solution(problem: Problem, raw: RawResult, seconds: float) -> Solution:
         margin = float(problem.margins(weights).amin())
     if multipliers is not None:
         multipliers = multipliers.to(problem.device).view(problem.facts, problem.competitors)
-    reason = raw.reason
-    if raw.verdict == SEPARABLE and not margin > 0:
-        return Solution(
-            "undecided", weights, None, margin, raw.iterations, seconds,
-            "the separating weights lost their sign when rounded; the instance is too ill-scaled",
-        )  # fmt: skip
-    return Solution(raw.verdict, weights, multipliers, margin, raw.iterations, seconds, reason)
+    verdict, reason = raw.verdict, raw.reason
+    if verdict == SEPARABLE and not margin > 0:
+        verdict = UNDECIDED
+        reason = "the separating weights lost their sign when rounded; the instance is ill-scaled"
+    return Solution(verdict, weights, multipliers, margin, raw.iterations, seconds, reason)

@@ -40,13 +40,11 @@ class RawResult:
 def interior_point(
     operator: Operator,
     *,
-    maximum_margin: bool = False,
-    tolerance: float = 1e-8,
     deadline: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[RawResult]:
     """Solve every instance of the batch; `deadline` is a `time.monotonic()` value."""
-    iteration = _Iteration(operator, maximum_margin, tolerance)
+    iteration = _Iteration(operator)
     while iteration.alive.numel():
         if deadline is not None and time.monotonic() > deadline:
             iteration.give_up("the time limit was reached; give a longer one")
@@ -63,11 +61,9 @@ def interior_point(
 
 
 class _Iteration:
-    def __init__(self, operator: Operator, maximum_margin: bool, tolerance: float) -> None:
+    def __init__(self, operator: Operator) -> None:
         self.op = operator
         self.scale = operator.scale().clamp_min(1e-300)
-        self.maximum_margin = maximum_margin
-        self.tolerance = tolerance
         self.count = 0
         self.results: dict[int, RawResult] = {}
         batch = self.scale.shape[0]
@@ -104,12 +100,10 @@ class _Iteration:
             self._step(factor, D)
 
     def _collect_separable(self) -> None:
-        least = self.m.amin(1)
-        done = least > 0
-        if self.maximum_margin:
-            done &= 1.0 - least / self.w.square().sum(1) < self.tolerance
+        done = self.m.amin(1) > 0
         for row in torch.nonzero(done).flatten().tolist():
-            self._finish(row, RawResult("separable", self.w[row].clone(), None, self.count, ""))
+            w, l = self.w[row].clone(), self.l[row].clone()
+            self._finish(row, RawResult("separable", w, l, self.count, ""))
         self._keep(~done)
 
     def _collect_infeasible(self, factor: Tensor, D: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,6 +17,7 @@ class Solution:
     at least `margin` > 0), "not_separable" (then `multipliers`, p x M, nonnegative with sum 1, has
     adjoint 0 up to rounding) or "undecided" (then `reason` is a sentence). `margin` is the least
     margin of the weights per unit norm, in units of the scores; NaN where there are no weights.
+    Multipliers of a separable instance bound the margin of every W of unit norm by |adjoint|.
     """
 
     verdict: str
