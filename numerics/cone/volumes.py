@@ -116,7 +116,7 @@ def coefficients(
     bits = math.ceil(nats / math.log(2)) + 80
     ball = exact_ball(margin, bits + 40) if margin else None
     cut = choose_cut(competitors, nats, ball, tilt=tilt)
-    integrals = active_integrals(cut.last + 1, nats, ball)
+    integrals = active_integrals(cut.last + 1, nats, margin)
     plain, moment = [], []
     with working_precision(bits):
         binomial = 1 / (2 * arb.pi())
