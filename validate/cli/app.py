@@ -7,10 +7,10 @@ import sys
 
 import typer
 
-from validate.cli.common import EXIT_BAD_INPUT, run_guarded
+from validate.cli.common import EXIT_BAD_INPUT, fail, run_guarded
 
 # One module a command; each has `register(app)` and imports its libraries inside the command.
-COMMANDS: tuple[str, ...] = ("threshold", "success", "derive", "fit", "simulate")
+COMMANDS: tuple[str, ...] = ("threshold", "success", "derive", "fit", "simulate", "report")
 
 app = typer.Typer(
     name="factcap",
@@ -25,12 +25,30 @@ for _name in COMMANDS:
     importlib.import_module(f"validate.cli.{_name}").register(app)
 
 
+# Typer re-exports one of the command-line errors only; the common base is its parent.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
 def main() -> None:
     """Entry point: bad input gives one sentence and exit code 2, Ctrl-C exit code 130."""
     try:
-        run_guarded(lambda: app(standalone_mode=True))
-    except KeyboardInterrupt:
+        run_guarded(_run)
+    except (KeyboardInterrupt, typer.Abort):
         print("factcap: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
     except BrokenPipeError:
         raise SystemExit(EXIT_BAD_INPUT) from None
+
+
+def _run() -> None:
+    try:
+        code = app(standalone_mode=False)
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]
+            raise SystemExit(EXIT_BAD_INPUT) from None
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "factcap"
+        message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        fail(f"{message}; see {command} --help")
+    raise SystemExit(code if isinstance(code, int) else 0)
