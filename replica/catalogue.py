@@ -8,14 +8,19 @@ from typing import Any
 
 from replica.criteria.base import Criterion
 from replica.criteria.halfspace import Halfspace
+from replica.criteria.list_wise import ListWise
+from replica.criteria.tail_average import TailAverage
 from replica.criteria.top_one import TopOne
 from replica.errors import InvalidInput
 from replica.free_entropy import FreeEntropy
 from replica.priors.base import Prior
+from replica.priors.low_rank import LowRank
 from replica.priors.spherical import Spherical
 
-PRIORS: dict[str, Callable[..., Prior]] = {cls.name: cls for cls in (Spherical,)}
-CRITERIA: dict[str, Callable[..., Criterion]] = {cls.name: cls for cls in (TopOne, Halfspace)}
+PRIORS: dict[str, Callable[..., Prior]] = {cls.name: cls for cls in (Spherical, LowRank)}
+CRITERIA: dict[str, Callable[..., Criterion]] = {
+    cls.name: cls for cls in (TopOne, Halfspace, TailAverage, ListWise)
+}
 
 
 @lru_cache(maxsize=256)
@@ -29,7 +34,8 @@ def model(prior: str = "spherical", criterion: str = "top_one", **parameters: An
     >>> model("spherical", "banana")
     Traceback (most recent call last):
         ...
-    replica.errors.InvalidInput: unknown criterion 'banana'; the known ones are: top_one, halfspace
+    replica.errors.InvalidInput: unknown criterion 'banana'; the known ones are: top_one, halfspace,
+    tail_average, list_wise
     """
     prior_class = _look_up("prior", prior, PRIORS)
     criterion_class = _look_up("criterion", criterion, CRITERIA)

@@ -12,7 +12,8 @@ from replica import symbols as s
 from replica.criteria.base import Criterion
 from replica.derivation import Derivation
 from replica.gaussian import GaussianAverage
-from replica.overlap import replica_limit
+from replica.one_step import OneStep
+from replica.overlap import OverlapMatrix, replica_limit
 from replica.priors.base import Prior
 from replica.stein import abstract_probability, add_overlap_derivative
 
@@ -34,7 +35,7 @@ class FreeEntropy:
     prior: Prior
     criterion: Criterion
 
-    # -- replica symmetric -----------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------
     @property
     def free_entropy(self) -> Any:
         """phi(q) in q, gamma and the parameters of the model."""
@@ -43,18 +44,25 @@ class FreeEntropy:
 
     @property
     def saddle_point_equations(self) -> tuple[Any, ...]:
-        """(S'(q) = (gamma/2) E |grad log Z|^2,): stationarity of phi after Stein's lemma."""
+        """(2 S'(q) = gamma E |grad log Z|^2,): stationarity of phi after Stein's lemma."""
         left = 2 * self.prior.entropy_derivative()
         right = s.gamma * self.criterion.average(self.criterion.squared_gradient(1 - s.q))
         return (sp.Eq(left, right),)
 
     @property
     def stability(self) -> Any:
-        """Replicon condition: 1 - gamma chi E ||Hess log Z||_F^2 > 0, chi = (1-q)^2/tangent_fraction."""
+        """Replicon condition 1 - gamma (1-q)^2/D E ||Hess log Z||_F^2 > 0, D the tangent fraction.
+
+        Exact for the spherical prior (D = 1). For weights confined to a set of D N dimensions the
+        squared covariance of W is at least (1-q)^2/D per weight: necessary as q -> 1.
+        """
         hessian = self.criterion.average(self.criterion.squared_hessian(1 - s.q))
-        return sp.StrictGreaterThan(
-            1 - s.gamma * (1 - s.q) ** 2 / self.prior.tangent_fraction * hessian, 0
-        )
+        return sp.StrictGreaterThan(1 - self._replicon_factor * hessian, 0)
+
+    @property
+    def _replicon_factor(self) -> Any:
+        (_, _), (gap, _) = OverlapMatrix.replica_symmetric().inverse().eigenvalues()
+        return s.gamma / sp.factor(gap) ** 2 / self.prior.tangent_fraction
 
     @property
     def capacity_equation(self) -> Any:
@@ -66,40 +74,33 @@ class FreeEntropy:
         """gamma_c = width_squared / delta, facts per weight."""
         return self.prior.width_squared / self.criterion.mean_distance_squared()
 
-    # -- derivation ------------------------------------------------------------------------------
+    @cached_property
+    def critical_load(self) -> Any:
+        """alpha_c in the scaling limit p -> infinity (gamma_c where no logarithm enters)."""
+        return self.derivation.results["critical_load"]
+
+    @cached_property
+    def one_step(self) -> OneStep:
+        """The same free entropy with one step of replica symmetry breaking."""
+        return OneStep(self.prior, self.criterion)
+
+    # -- derivation --------------------------------------------------------------------------------
     @cached_property
     def derivation(self) -> Derivation:
         """Every step from the replicated action to the critical load."""
         d = Derivation(f"{self.prior.title}; {self.criterion.title}")
-        self._add_action(d)
-        entropy = self.prior.add_entropy_steps(d)
-        energy = self._add_energy(d, entropy)
-        self._add_saddle_point(d)
-        self._add_capacity(d)
-        self._add_limit(d)
-        del energy
-        return d
-
-    def _add_action(self, d: Derivation) -> None:
-        z_function = abstract_probability(self.criterion.scores)
-        limits = [(symbol, s.q) for symbol, _ in self.criterion.scores]
-        replicated = s.gamma * sp.log(GaussianAverage(z_function**s.n, *limits))
-        entropy = sp.Function("S_n")(s.n, s.q)
         d.add(
             "Replicated action per weight",
-            entropy + replicated,
-            "E volume^n by Laplace's method at Q_ab = q + (1-q) delta_ab; the scores of replica a are "
-            "y_a = omega + sqrt(V) x_a, V = 1 - q, with omega shared: covariance q + (1-q) delta_ab. "
-            "Assumed: replica symmetry and analytic continuation in n; the rest is algebra",
+            sp.Function("S_n")(s.n, s.q) + s.gamma * self._log_average_power,
+            "E volume^n by Laplace's method at Q_ab = q + (1-q) delta_ab; the scores of replica a "
+            "are y_a = omega + sqrt(V) x_a, V = 1 - q, with omega ~ N(0, q) shared, which has "
+            "covariance q + (1-q) delta_ab. Assumed: replica symmetry and analytic continuation in "
+            "n; the rest is algebra",
         )
-
-    def _add_energy(self, d: Derivation, entropy: Any) -> Any:
-        z_function = abstract_probability(self.criterion.scores)
-        limits = [(symbol, s.q) for symbol, _ in self.criterion.scores]
-        energy = replica_limit(sp.log(GaussianAverage(z_function**s.n, *limits)))
-        d.add(
+        entropy = self.prior.add_entropy_steps(d)
+        energy = d.add(
             "Energetic term as n -> 0",
-            energy,
+            replica_limit(self._log_average_power),
             "d/dn at n = 0 of log E Z^n, the derivative taken under the average",
         )
         self.criterion.add_probability_steps(d)
@@ -107,40 +108,68 @@ class FreeEntropy:
             "Free entropy", entropy + s.gamma * energy, "entropic plus gamma times energetic term"
         )
         d.results["free_entropy"] = self.free_entropy
-        return energy
+        self._add_saddle_point(d)
+        self._add_stability(d)
+        self._add_capacity(d)
+        self._add_limit(d)
+        if self.prior.is_exact:
+            self.one_step.add_steps(d)
+        return d
+
+    @property
+    def _log_average_power(self) -> Any:
+        z_function = abstract_probability(self.criterion.scores)
+        limits = [(symbol, s.q) for symbol, _ in self.criterion.scores]
+        return sp.log(GaussianAverage(z_function**s.n, *limits))
 
     def _add_saddle_point(self, d: Derivation) -> None:
         derivative = add_overlap_derivative(d, self.criterion.scores)
         d.add(
             "Saddle-point equation",
-            sp.Eq(2 * self.prior.entropy_derivative(), -2 * s.gamma * derivative),
+            sp.Eq(2 * self.prior.entropy_derivative(), s.gamma * derivative.scale(-2)),
             "d phi/dq = 0",
         )
         d.results["saddle_point"] = list(self.saddle_point_equations)
-        z_function = abstract_probability(self.criterion.scores)
+
+    def _add_stability(self, d: Derivation) -> None:
         symbols = [symbol for symbol, _ in self.criterion.scores]
-        hessian = sp.Add(*[sp.log(z_function).diff(a, b) ** 2 for a in symbols for b in symbols])
-        del hessian
+        hessian = sp.Function("hessian_norm", nonnegative=True)(*symbols, s.V)
+        average = GaussianAverage(hessian**2, *[(symbol, s.q) for symbol in symbols])
+        exact = "exact" if self.prior.tangent_fraction == 1 else "necessary as q -> 1"
+        convex = (
+            "; for a convex C and the sphere it never fails below capacity"
+            if self.criterion.is_convex and self.prior.is_convex
+            else "; C or the set of weights is not convex, so it has to be checked"
+        )
+        d.add(
+            "Replicon stability",
+            sp.StrictGreaterThan(1 - self._replicon_factor * average, 0),
+            "hessian_norm is the Frobenius norm of the Hessian of log Z in the scores; on directions "
+            f"with vanishing row sums Q^-1 acts as 1/(1-q) ({exact}{convex})",
+        )
         d.results["stability"] = self.stability
 
     def _add_capacity(self, d: Derivation) -> None:
-        distance = sp.Function("dist", nonnegative=True)(*[v for v, _ in self.criterion.scores])
-        limits = [(v, s.q) for v, _ in self.criterion.scores]
+        symbols = [symbol for symbol, _ in self.criterion.scores]
+        distance = sp.Function("dist", nonnegative=True)(*symbols)
         d.add(
             "Limit V -> 0 of V log Z",
             -(distance**2) / 2,
             "Laplace's method: Z is a Gaussian of variance V around omega integrated over C",
         )
-        scaled = sp.expand((1 - s.q) ** 2 * 2 * self.prior.entropy_derivative())
-        limit = sp.factor(scaled).subs(s.q, 1)
+        scaled = sp.cancel((1 - s.q) ** 2 * 2 * self.prior.entropy_derivative())
         d.add(
             "Saddle-point equation times (1-q)^2 as q -> 1",
-            sp.Eq(limit, s.gamma * GaussianAverage(distance**2, *[(v, 1) for v, _ in limits])),
+            sp.Eq(scaled.subs(s.q, 1), s.gamma * GaussianAverage(distance**2, *symbols)),
             "V^2 |grad log Z|^2 -> |grad dist^2/2|^2 = dist^2 (the gradient of dist has length 1)",
         )
         self.criterion.add_distance_steps(d)
-        equation = d.add("Capacity", self.capacity_equation, self.criterion.caveat)
-        d.results["capacity_equation"] = equation
+        note = self.criterion.caveat or (
+            ""
+            if self.prior.is_convex
+            else "the set of weights is not convex: an upper bound (Gordon's inequality)"
+        )
+        d.results["capacity_equation"] = d.add("Capacity", self.capacity_equation, note)
 
     def _add_limit(self, d: Derivation) -> None:
         cost = self.criterion.add_scaling_steps(d)
@@ -155,23 +184,18 @@ class FreeEntropy:
             phi,
             "p -> infinity at fixed alpha = gamma L, L = log p",
         )
-        stationary = sp.factor(sp.together(phi.diff(s.q)))
+        stationary = sp.together(sp.cancel(phi.diff(s.q)))
         d.results["scaling_saddle_point"] = d.add(
             "Saddle point in the scaling limit", sp.Eq(stationary, 0), "d phi/dq = 0"
         )
         (overlap,) = sp.solve(sp.numer(stationary), s.q)
         overlap = sp.factor(overlap)
         d.results["overlap"] = d.add("Overlap", sp.Eq(s.q, overlap), "solved for q")
-        value = sp.expand(phi.subs(s.q, overlap))
-        at_saddle = sp.log(sp.factor(1 - overlap)) * sp.expand(phi).coeff(sp.log(1 - s.q))
-        rest = sp.factor(
-            sp.cancel(
-                (phi - sp.expand(phi).coeff(sp.log(1 - s.q)) * sp.log(1 - s.q)).subs(s.q, overlap)
-            )
-        )
-        del value
+        weight = sp.expand(phi).coeff(sp.log(1 - s.q))
+        rest = sp.factor(sp.cancel((phi - weight * sp.log(1 - s.q)).subs(s.q, overlap)))
+        at_saddle = sp.factor(weight) * sp.log(1 - overlap) + rest
         d.results["free_entropy_at_saddle"] = d.add(
-            "Free entropy at the saddle point", at_saddle + rest, "overlap inserted"
+            "Free entropy at the saddle point", at_saddle, "overlap inserted"
         )
         (critical,) = sp.solve(sp.Eq(overlap, 1), s.alpha)
         d.results["critical_load"] = d.add(

@@ -8,6 +8,7 @@ its measure. Rules (each returns a new expression): `stein`, `standardise` (scal
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -286,6 +287,10 @@ class GaussianAverage(sp.Expr):
                 total += outside * GaussianAverage(inside, *self.limits)
         return total
 
+    def scale(self, factor: Any) -> Any:
+        """E[factor * body] for a factor without averaged variables: stays one average."""
+        return GaussianAverage(_expand(factor * self.body), *self.limits)
+
     def as_integral(self) -> Any:
         """The average as a plain `sympy.Integral` with its Gaussian weight written out."""
         weight = sp.S.One
@@ -449,24 +454,36 @@ def _affine(argument: Any, v: Any) -> tuple[Any, Any] | None:
     return polynomial.coeff_monomial(v), polynomial.coeff_monomial(1)
 
 
-class ScoreAverage(sp.Expr):
-    """E[body] over a whole vector omega(0), ..., omega(size - 1) of independent N(0, variance).
+omega = sp.Function("omega", real=True)
+eta = sp.Function("eta", real=True)
 
-    For a symbolic number of scores, where no finite list of variables exists. `omega(i)` in the
-    body is the i-th score; the object is never evaluated, only printed or given a finite size.
+
+class ScoreAverage(sp.Expr):
+    """E[body] over a vector field(0), ..., field(size - 1) of independent N(0, variance) scores.
+
+    For a symbolic number of scores, where no finite list of variables exists. `field(i)` in the
+    body is the i-th score; the object stays unevaluated.
+
+    >>> import sympy as sp
+    >>> ScoreAverage(omega(0), omega, sp.Symbol("q"), sp.Symbol("M") + 1)
+    ScoreAverage(omega(0), omega, q, M + 1)
     """
 
-    def __new__(cls, body: Any, variance: Any, size: Any) -> Any:
-        return sp.Expr.__new__(cls, *[sp.sympify(a) for a in (body, variance, size)])
+    def __new__(cls, body: Any, field: Any, variance: Any, size: Any) -> Any:
+        name = field if isinstance(field, sp.Symbol) else sp.Symbol(field.__name__)
+        return sp.Expr.__new__(cls, sp.sympify(body), name, sp.sympify(variance), sp.sympify(size))
 
     is_commutative = True
 
+    @property
+    def free_symbols(self) -> set[Any]:
+        body, _, variance, size = self.args
+        return body.free_symbols | variance.free_symbols | size.free_symbols
+
     def _latex(self, printer: Any) -> str:
-        body, variance, size = (printer._print(a) for a in self.args)
-        return rf"\mathbb{{E}}_{{\omega \sim N(0, {variance} I_{{{size}}})}}\left[{body}\right]"
-
-
-omega = sp.Function("omega", real=True)
+        body, field, variance, size = (printer._print(a) for a in self.args)
+        law = rf"{field} \sim N(0, ({variance}) I_{{{size}}})"
+        return rf"\mathbb{{E}}_{{{law}}}\left[{body}\right]"
 
 
 def heat_kernel(end: Any, start: Any, time: Any) -> Any:
@@ -491,10 +508,15 @@ def plain(expression: Any) -> Any:
     """
     if isinstance(expression, list | tuple):
         return type(expression)(plain(item) for item in expression)
-    if not isinstance(expression, sp.Basic) or not expression.args:
+    return _plain(expression) if isinstance(expression, sp.Basic) else expression
+
+
+@lru_cache(maxsize=20_000)
+def _plain(expression: Any) -> Any:
+    if not expression.args:
         return expression
-    arguments = [plain(argument) for argument in expression.args]
+    arguments = [_plain(argument) for argument in expression.args]
     if any(new is not old for new, old in zip(arguments, expression.args, strict=True)):
         expression = expression.func(*arguments)
     rewrite = getattr(expression, "plain", None)
-    return plain(rewrite()) if callable(rewrite) else expression
+    return _plain(rewrite()) if callable(rewrite) else expression

@@ -90,3 +90,21 @@ def _collect(expression: Any) -> Any:
         limits = average.limits
         body += term / average * average.body
     return GaussianAverage(sp.expand_mul(body), *(limits or ()))
+
+
+def inner_overlap_derivative() -> tuple[Any, Any]:
+    """d/dq1 of Y = E_eta Z(omega + eta, 1 - q1)^x, eta ~ N(0, q1 - q0), for one score.
+
+    Returns (the derivative after chain rule, heat equation and Stein's lemma,
+    (x (x-1)/2) E_eta Z^x (d log Z)^2); raises if they differ. Other scores add the same term.
+    """
+    score, variance = s.omega0, s.V
+    z_function = sp.Function("Z", positive=True)(score, variance)
+    power = z_function**s.block
+    # d/dq1: the increment's variance grows (half a second derivative), V = 1 - q1 shrinks.
+    change = power.diff(score, 2) / 2 - power.diff(variance)
+    change = change.subs(z_function.diff(variance), z_function.diff(score, 2) / 2)
+    expected = s.block * (s.block - 1) / 2 * power * sp.log(z_function).diff(score) ** 2
+    if sp.expand((change - expected) / power) != 0:
+        raise ArithmeticError("the inner overlap derivative is not the tilted squared gradient")
+    return sp.expand(change / power) * power, expected

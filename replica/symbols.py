@@ -9,6 +9,7 @@
 | margin | required lead of the target score | real |
 | rank_ratio, aspect_ratio | columns of the factors / d_out, d_out / d_in | (0, 1] |
 | r | fraction of competitors in a tail average | (0, 1) |
+| list_size | length of the list that must hold the target | positive integer |
 | n | number of replicas | -> 0 |
 """
 
@@ -27,6 +28,7 @@ rank_ratio = sp.Symbol("rank_ratio", positive=True)
 aspect_ratio = sp.Symbol("aspect_ratio", positive=True)
 r = sp.Symbol("r", positive=True)
 n = sp.Symbol("n", real=True)
+list_size = sp.Symbol("list_size", positive=True, integer=True)
 # One-step replica symmetry breaking: overlaps between and within blocks, and the block size.
 q0 = sp.Symbol("q0", positive=True)
 q1 = sp.Symbol("q1", positive=True)
@@ -35,6 +37,8 @@ block = sp.Symbol("block", positive=True)
 t = sp.Symbol("t", real=True)
 x = sp.Symbol("x", real=True)
 y = sp.Symbol("y", real=True)
+u = sp.Symbol("u", real=True)
+psi = sp.Symbol("psi", real=True)
 w = sp.Symbol("w")
 z = sp.Symbol("z", real=True)
 z0 = sp.Symbol("z0", real=True)

@@ -46,18 +46,32 @@ class Criterion(ABC):
     def mean_distance_squared(self) -> Any:
         """delta = E dist^2(z, C), z ~ N(0, I): the statistical dimension of the polar of a cone C."""
 
-    def average(self, body: Any, variance: Any = s.q) -> Any:
-        """E over the scores, independent N(0, variance)."""
-        return GaussianAverage(body, *[(symbol, variance) for symbol, _ in self.scores])
+    def average(self, body: Any, variance: Any = s.q, field: str = "omega") -> Any:
+        """E over the scores, independent N(0, variance); `field` names them (omega or eta)."""
+        scores = [self._named(symbol, field) for symbol, _ in self.scores]
+        return GaussianAverage(body, *[(symbol, variance) for symbol in scores])
+
+    def increment(self, expression: Any) -> Any:
+        """The expression with every score omega_i replaced by omega_i + eta_i."""
+        moved = {v: v + self._named(v, "eta") for v, _ in self.scores}
+        return expression.subs(moved, simultaneous=True)
+
+    @staticmethod
+    def _named(score: Any, field: str) -> Any:
+        return sp.Symbol(score.name.replace("omega", field), **score.assumptions0)
 
     def log_probability(self, variance: Any = s.V) -> Any:
         """log Z(omega, V)."""
         return sp.log(self.probability(variance))
 
+    def gradient(self, variance: Any = s.V) -> list[tuple[Any, Any]]:
+        """Pairs (d log Z / d score, how many scores have a derivative of this form)."""
+        log_z = self.log_probability(variance)
+        return [(log_z.diff(symbol), count) for symbol, count in self.scores]
+
     def squared_gradient(self, variance: Any = s.V) -> Any:
         """|grad_omega log Z|^2, a sum over all scores."""
-        log_z = self.log_probability(variance)
-        return sp.Add(*[count * log_z.diff(symbol) ** 2 for symbol, count in self.scores])
+        return sp.Add(*[count * entry**2 for entry, count in self.gradient(variance)])
 
     def squared_hessian(self, variance: Any = s.V) -> Any:
         """||Hess_omega log Z||_F^2."""

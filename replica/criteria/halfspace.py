@@ -19,7 +19,7 @@ class Halfspace(Criterion):
 
     >>> from replica.symbols import margin
     >>> Halfspace().mean_distance_squared()
-    margin**2*Phi(margin) + margin*phi(margin) + Phi(margin)
+    margin*phi(margin) + (margin**2 + 1)*Phi(margin)
     >>> 1 / Halfspace(margin=0).mean_distance_squared()
     2
     """
@@ -45,10 +45,8 @@ class Halfspace(Criterion):
         return GaussianAverage(sp.S.One, (s.x, 1, -sp.oo, upper)).doit()
 
     def mean_distance_squared(self) -> Any:
-        return self._distance().doit()
-
-    def _distance(self) -> Any:
-        return GaussianAverage((self.threshold - s.z) ** 2, (s.z, 1, -sp.oo, self.threshold))
+        # The threshold as one symbol: (1 + m^2) Phi(m) + m phi(m), whatever stands for m.
+        return sp.collect(_distance().doit(), Phi(s.margin)).subs(s.margin, self.threshold)
 
     def add_probability_steps(self, derivation: Derivation) -> Any:
         return derivation.add(
@@ -60,7 +58,7 @@ class Halfspace(Criterion):
     def add_distance_steps(self, derivation: Derivation) -> Any:
         derivation.add(
             "Mean squared distance to the halfspace",
-            self._distance(),
+            _distance().subs(s.margin, self.threshold),
             "the nearest point of C to z is max(z, threshold)",
         )
         return derivation.add(
@@ -68,3 +66,7 @@ class Halfspace(Criterion):
             self.mean_distance_squared(),
             "integration by parts against the Gaussian weight",
         )
+
+
+def _distance() -> Any:
+    return GaussianAverage((s.margin - s.z) ** 2, (s.z, 1, -sp.oo, s.margin))

@@ -12,7 +12,7 @@ from replica import symbols as s
 from replica.criteria.base import Criterion
 from replica.derivation import Derivation
 from replica.errors import InvalidInput
-from replica.gaussian import GaussianAverage, Phi, ScoreAverage, heat_kernel, omega
+from replica.gaussian import GaussianAverage, Phi, ScoreAverage, eta, heat_kernel, omega
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,15 @@ class TopOne(Criterion):
         number = int(self.competitors)
         return tuple((sp.Symbol(f"omega_{i}", real=True), sp.S.One) for i in range(number + 1))
 
-    def average(self, body: Any, variance: Any = s.q) -> Any:
+    def average(self, body: Any, variance: Any = s.q, field: str = "omega") -> Any:
         if self.is_explicit:
-            return super().average(body, variance)
-        return ScoreAverage(body, variance, self.competitors + 1)
+            return super().average(body, variance, field)
+        return ScoreAverage(body, sp.Symbol(field), variance, self.competitors + 1)
+
+    def increment(self, expression: Any) -> Any:
+        if self.is_explicit:
+            return super().increment(expression)
+        return expression.replace(omega, lambda index: omega(index) + eta(index))
 
     # -- Z and its derivatives -------------------------------------------------------------------
     def _below(self, score: Any, variance: Any) -> Any:
@@ -64,21 +69,25 @@ class TopOne(Criterion):
         upper = (s.y - self.margin - score) / sp.sqrt(variance)
         return GaussianAverage(sp.S.One, (s.x, 1, -sp.oo, upper)).doit()
 
+    #: Factor of the integrand of Z that depends on no competitor, and variables beside y.
+    _prefactor: ClassVar[Any] = sp.S.One
+    _extra_limits: ClassVar[tuple[Any, ...]] = ()
+
     def _weight(self, variance: Any) -> Any:
         """Integrand of Z over the target score y."""
         if self.is_explicit:
             (target, _), *others = self.scores
             factors = [self._below(symbol, variance) for symbol, _ in others]
-            return heat_kernel(s.y, target, variance) * sp.Mul(*factors)
+            return self._prefactor * heat_kernel(s.y, target, variance) * sp.Mul(*factors)
         product = sp.Product(self._below(omega(s.rho), variance), (s.rho, 1, self.competitors))
-        return heat_kernel(s.y, omega(0), variance) * product
+        return self._prefactor * heat_kernel(s.y, omega(0), variance) * product
 
     def probability(self, variance: Any = s.V) -> Any:
-        return sp.Integral(self._weight(variance), (s.y, -sp.oo, sp.oo))
+        return sp.Integral(self._weight(variance), *self._extra_limits, (s.y, -sp.oo, sp.oo))
 
     def _tilted(self, body: Any, variance: Any) -> Any:
         """Average over y with the weight of Z."""
-        top = sp.Integral(self._weight(variance) * body, (s.y, -sp.oo, sp.oo))
+        top = sp.Integral(self._weight(variance) * body, *self._extra_limits, (s.y, -sp.oo, sp.oo))
         return top / self.probability(variance)
 
     def _score_functions(self, variance: Any) -> tuple[tuple[Any, Any], ...]:
@@ -90,13 +99,13 @@ class TopOne(Criterion):
             for f, v in ((target, s.omega0), (rival, s.omega1))
         )
 
-    def squared_gradient(self, variance: Any = s.V) -> Any:
+    def gradient(self, variance: Any = s.V) -> list[tuple[Any, Any]]:
         if self.is_explicit:
-            return super().squared_gradient(variance)
+            return super().gradient(variance)
         (first, _), (other, _) = self._score_functions(variance)
         target = self._tilted(first.subs(s.omega0, omega(0)), variance)
         rival = self._tilted(other.subs(s.omega1, omega(1)), variance)
-        return target**2 + self.competitors * rival**2
+        return [(target, sp.S.One), (rival, self.competitors)]
 
     def squared_hessian(self, variance: Any = s.V) -> Any:
         if self.is_explicit:
