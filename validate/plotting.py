@@ -69,17 +69,17 @@ STYLE: dict[str, Any] = {
 }
 
 
-def new_figure(columns: int = 1, **overrides: Any) -> tuple[Figure, Any]:
-    """A figure in the project's style and its axes (an array if `columns` > 1).
+def new_figure(height: float = 3.5) -> tuple[Figure, Any]:
+    """A figure in the project's style, 5 inches wide and `height` high, and its axes.
 
     >>> figure, axes = new_figure()
     >>> figure.get_size_inches().tolist()
     [5.0, 3.5]
     """
-    with mpl.rc_context({**STYLE, **overrides}):
+    with mpl.rc_context({**STYLE, "figure.figsize": (5.0, height)}):
         figure = Figure()
         FigureCanvasSVG(figure)
-        axes = figure.subplots(1, columns)
+        axes = figure.subplots()
     return figure, axes
 
 

@@ -141,7 +141,7 @@ def check_active_competitors(
         counts += np.bincount(np.minimum(active, v.size), minlength=v.size + 1)
     law = np.append(np.clip(v, 0.0, 1.0), max(0.0, 1.0 - float(v.sum())))
     classes = _merge(law * samples)
-    expected = np.bincount(classes, weights=law)
+    expected = np.asarray(np.bincount(classes, weights=law), dtype=np.float64)
 
     def chi2(observed: NDArray[np.int64], against: NDArray[np.float64]) -> NDArray[np.float64]:
         mean = samples * against

@@ -113,7 +113,7 @@ def plot_success_curves(checks: Sequence[Check], dim: int) -> Figure:
                 series=number,
                 label=f"{KIND_NAMES[kind]}, measured",
             )
-    shown = [r["facts"] for c in checks for r in c.select("simulation", dim=dim)]
+    shown = [r["facts"] for c in checks for r in c.select("simulation", dim=dim) if "facts" in r]
     margin = max(2.0, 0.12 * (max(shown) - min(shown)))
     axes.set_xlim(min(shown) - margin, max(shown) + margin)
     axes.set_ylim(-0.03, 1.03)

@@ -32,6 +32,10 @@ def register(app: typer.Typer) -> None:
         workers: Annotated[
             int | None, typer.Option(help="Processes; by default all available cores.")
         ] = None,
+        embeddings: Annotated[
+            Path | None,
+            typer.Option(help="Facts of your own in place of the shipped example (see fit)."),
+        ] = None,
     ) -> None:
         """Derive, compute, simulate, compare: write the validation report."""
         form = chosen_format(format, out)
@@ -46,7 +50,9 @@ def register(app: typer.Typer) -> None:
         from validate.report.run import planned_work, run
 
         with progress_bar(planned_work(sizes)) as reporter:
-            result = run(sizes, seed=seed, workers=workers, reporter=reporter)
+            result = run(
+                sizes, seed=seed, workers=workers, embeddings=embeddings, reporter=reporter
+            )
         write_text_atomically(path, render(result, form))
         from validate.report.render import verdict_line
 

@@ -11,10 +11,10 @@ LADDER_KINDS = ("gaussian", "decoupled", "original")
 
 @dataclass(frozen=True)
 class Preset:
-    """Sizes of every experiment of a report. `ladder` maps d to instances a load and problem."""
+    """Sizes of every experiment of a report. `ladder`: d and instances a load for each kind."""
 
     name: str
-    ladder: tuple[tuple[int, int], ...]
+    ladder: tuple[tuple[int, tuple[int, int, int]], ...]
     targets: tuple[float, ...]
     projections: int
     projection_sizes: tuple[int, ...]
@@ -34,13 +34,13 @@ class Preset:
     @property
     def instances(self) -> int:
         """All instances of the ladder."""
-        return len(LADDER_KINDS) * len(self.targets) * sum(count for _, count in self.ladder)
+        return len(self.targets) * sum(sum(counts) for _, counts in self.ladder)
 
 
 PRESETS = {
     "quick": Preset(
         name="quick",
-        ladder=((10, 60), (20, 40)),
+        ladder=((10, (80, 80, 80)), (20, (8, 30, 30))),
         targets=(0.97, 0.85, 0.6, 0.35, 0.1),
         projections=200_000,
         projection_sizes=(1, 2, 9, 86),
@@ -49,13 +49,13 @@ PRESETS = {
         hebbian_loads=(10, 15, 20, 30, 42),
         hebbian_instances=200,
         learning_dim=20,
-        learning_shares=(0.35, 0.55, 0.75, 0.9, 1.05, 1.25, 1.6),
-        learning_instances=5,
+        learning_shares=(0.35, 0.6, 0.85, 1.0, 1.15, 1.5),
+        learning_instances=3,
         shuffles=3,
     ),
     "paper": Preset(
         name="paper",
-        ladder=((10, 1000), (20, 1000), (30, 200)),
+        ladder=((10, (1000, 1000, 1000)), (20, (200, 1000, 1000)), (30, (10, 100, 100))),
         targets=(0.97, 0.85, 0.65, 0.4, 0.2, 0.05),
         projections=2_000_000,
         projection_sizes=(1, 2, 9, 86, 261),
@@ -76,7 +76,7 @@ def preset_named(name: str) -> Preset:
     """The preset `name`, or one sentence that lists them.
 
     >>> preset_named("quick").instances
-    1500
+    1540
     """
     if name not in PRESETS:
         raise InvalidInput(

@@ -27,6 +27,10 @@ class Reporter(Protocol):
     def advance(self, work: float) -> None:
         """`work` units are done."""
 
+    def finish(self) -> dict[str, float]:
+        """All stages are over: seconds of each and in total."""
+        ...
+
 
 class Stopwatch:
     """Times the stages; shows nothing. The base of `BarReporter` and enough for tests.

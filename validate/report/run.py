@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 from numerics import cone
 from replica.errors import InvalidInput
@@ -12,17 +13,19 @@ from validate.checks.theory_curve import leading_order_facts
 from validate.report import sections
 from validate.report.environment import versions
 from validate.report.model import Report
-from validate.report.presets import Preset
+from validate.report.presets import LADDER_KINDS, Preset
 from validate.report.progress import Reporter, Stopwatch
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "data" / "capitals_minilm32.npz"
 TITLE = "How many facts can a linear associative memory recall?"
 
 
 def planned_work(preset: Preset) -> float:
     """Units of work (rough seconds) that `run` will report, for the progress bar."""
     ladder = sum(
-        3 * len(preset.targets) * count * sections.instance_work(dim)
-        for dim, count in preset.ladder
+        len(preset.targets) * count * sections.instance_work(kind, dim)
+        for dim, counts in preset.ladder
+        for kind, count in zip(LADDER_KINDS, counts, strict=True)
     )
     tables = 0.1 * (len(preset.table_facts) + len(preset.table_dims))
     hebb = 0.005 * len(preset.hebbian_loads) * preset.hebbian_instances
@@ -31,17 +34,29 @@ def planned_work(preset: Preset) -> float:
 
 
 def run(
-    preset: Preset, *, seed: int = 0, workers: int | None = None, reporter: Reporter | None = None
+    preset: Preset,
+    *,
+    seed: int = 0,
+    workers: int | None = None,
+    embeddings: Path | None = None,
+    reporter: Reporter | None = None,
 ) -> Report:
     """Run the report's experiments; every verdict is settled at the preset's false-alarm rate.
 
     Arguments: `preset`, root `seed` (a nonnegative integer), `workers` (processes; all available
-    cores by default), `reporter` for progress. Counts depend on the seed alone, not on `workers`.
+    cores by default), `embeddings` (a file for `fit`; by default the shipped example), `reporter`
+    for progress. Counts depend on the seed alone, not on `workers`.
     """
     if seed < 0:
         raise InvalidInput(f"the seed is {seed}; it must be a nonnegative integer; give 0 or more")
     if workers is not None and workers < 1:
         raise InvalidInput(f"workers is {workers}; it must be at least 1; leave it out for all")
+    data = EXAMPLE if embeddings is None else embeddings
+    if not data.is_file():
+        raise InvalidInput(
+            f"there is no file {str(data)!r} with embeddings; give one with --embeddings (the "
+            "example is in the source tree, examples/data/capitals_minilm32.npz)"
+        )
     count = available_cores() if workers is None else workers
     watch = reporter if reporter is not None else Stopwatch()
     parts = [
@@ -49,8 +64,8 @@ def run(
         sections.derivation_section(watch),
         sections.ladder_section(preset, seed, count, watch),
         sections.cone_section(preset, seed, watch),
-        sections.learning_section(preset, seed, watch),
-        sections.embeddings_section(preset, seed, watch),
+        sections.learning_section(preset, seed, count, watch),
+        sections.embeddings_section(data, preset, seed, watch),
     ]
     watch.begin("verdicts")
     checks = [check for part in parts for check in part.checks]
@@ -64,10 +79,11 @@ def run(
             "preset": preset.name,
             "seed": seed,
             "worker processes": count,
-            "ladder (d: instances a load and problem)": ", ".join(
-                f"{dim}: {number}" for dim, number in preset.ladder
+            "ladder (d: instances a load, Gaussian/decoupled/original)": ", ".join(
+                f"{dim}: {'/'.join(map(str, counts))}" for dim, counts in preset.ladder
             ),
             "loads aimed at success probabilities": ", ".join(map(str, preset.targets)),
+            "embeddings": data.name,
             "projected points": preset.projections,
             "report-wide false-alarm rate": preset.false_alarm_rate,
         },

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from numerics import cone
 from validate.checks.base import Check
+from validate.checks.embeddings import check_embeddings, plot_embeddings
 from validate.checks.equivalence import check_equivalence
 from validate.checks.hebbian import check_hebbian, plot_hebbian
 from validate.checks.ladder import LadderPoint
+from validate.checks.learning import check_learning, learn, plot_learning
 from validate.checks.parallel import Cell, measure_cells
 from validate.checks.statistical_dimension import (
     check_active_competitors,
@@ -154,8 +157,8 @@ def ladder_section(preset: Preset, seed: int, workers: int, reporter: Reporter) 
         reporter.advance(1.0)
     cells = [
         Cell(kind, dim, facts, count)
-        for dim, count in preset.ladder
-        for kind in LADDER_KINDS
+        for dim, counts in preset.ladder
+        for kind, count in zip(LADDER_KINDS, counts, strict=True)
         for facts in curves[dim].loads(preset.targets)
     ]
     reporter.begin("ladder of certified instances")
@@ -163,7 +166,7 @@ def ladder_section(preset: Preset, seed: int, workers: int, reporter: Reporter) 
         cells,
         seed=seed,
         workers=workers,
-        progress=lambda cell, n: reporter.advance(n * instance_work(cell.dim)),
+        progress=lambda cell, n: reporter.advance(n * instance_work(cell.kind, cell.dim)),
     )
     checks: list[Check] = []
     figures: list[Figure] = []
@@ -198,16 +201,16 @@ def ladder_checks(
 
 
 def _ladder_figure(checks: Sequence[Check], dim: int, preset: Preset) -> Figure:
-    count = dict(preset.ladder)[dim]
+    counts = ", ".join(map(str, dict(preset.ladder)[dim]))
     return Figure(
         f"ladder-{dim}",
         f"Success curve at d = {dim}",
         f"Probability that all facts are recalled against the number of facts at d = {dim}. The "
         "exact curve falls from one to zero; the measured Gaussian and decoupled rates follow it, "
         "the original ones lie a little to the right.",
-        f"Circles and squares should lie on the line, triangles slightly to its right. {count} "
-        "certified instances a point; bars are exact 95 % intervals; points of one load are drawn "
-        "side by side. α_c = 1/2 would put the drop at "
+        f"Circles and squares should lie on the line, triangles slightly to its right. {counts} "
+        "certified instances a point (Gaussian, decoupled, original); bars are exact 95 % "
+        "intervals; points of one load are drawn side by side. α_c = 1/2 would put the drop at "
         f"p = {leading_order_facts(dim):.0f}.",
         to_svg(
             plot_success_curves(checks, dim),
@@ -219,40 +222,128 @@ def _ladder_figure(checks: Sequence[Check], dim: int, preset: Preset) -> Figure:
     )
 
 
-def instance_work(dim: int) -> float:
+def instance_work(kind: str, dim: int) -> float:
     """Rough seconds for one certified instance, for the progress bar only."""
-    return 0.05 * (dim / 20.0) ** 3
+    return (0.6 if kind == "gaussian" else 0.1) * (dim / 20.0) ** 3
 
 
-def hebbian_section(preset: Preset, seed: int, reporter: Reporter) -> Section:
-    """Hebbian recall in the Gaussian problem against the exact finite-size law."""
+def learning_work(preset: Preset) -> float:
+    """Rough seconds of the learning rules, for the progress bar only."""
+    return 1.0 * len(preset.learning_shares) * preset.learning_instances
+
+
+def derivation_section(reporter: Reporter) -> Section:
+    """The derivation of the free entropy, the capacity and the scaling limit, step by step."""
+    from replica.catalogue import model
+
+    reporter.begin("derivation")
+    derivation = model("spherical", "top_one").derivation
+    reporter.advance(3.0)
+    return Section(
+        identifier="derivation",
+        title="Derivation",
+        introduction="From the replicated action to the capacity. Every line is the output of an "
+        "operation on expressions, named under it; nothing is typed in. Wide formulas scroll.",
+        derivation=derivation,
+    )
+
+
+def learning_section(preset: Preset, seed: int, workers: int, reporter: Reporter) -> Section:
+    """Hebbian recall against its exact law; Hebb, Adam and exact solver on the same instances."""
     reporter.begin("Hebbian memory")
-    check = check_hebbian(
+    hebb = check_hebbian(
         preset.hebbian_dim,
         preset.hebbian_loads,
         preset.hebbian_instances,
         seed=seed,
         progress=lambda: reporter.advance(0.005),
     )
-    figure = Figure(
-        "hebbian",
-        "Hebbian recall",
-        "Share of facts recalled against the number of facts; the measured points lie on the "
-        "falling exact curve.",
-        "The memory that just adds up the facts, W = Σ u eᵀ, loses them gradually, long before "
-        "the capacity. Points should lie on the solid line; the dashed one is its large-d form.",
-        to_svg(
-            plot_hebbian(check),
-            identifier="hebbian",
-            title=f"Hebbian recall against number of facts at d = {preset.hebbian_dim}",
-            description="Measured shares with 95 % intervals on the exact curve.",
-        ),
+    reporter.begin("Adam")
+    dim = preset.learning_dim
+    centre = int(cone.critical_facts(dim))
+    loads = sorted({max(3, round(share * centre)) for share in preset.learning_shares})
+    outcomes = learn(
+        dim,
+        loads,
+        preset.learning_instances,
+        seed=seed,
+        workers=workers,
+        progress=lambda _: reporter.advance(1.0),
     )
+    adam = check_learning(dim, outcomes, centre)
     return Section(
         identifier="learning",
         title="Learning rules",
         introduction="What simple rules make of the same facts: the Hebbian sum, and gradient "
         "descent (Adam) on the cross-entropy of retrieval.",
-        figures=[figure],
+        figures=[
+            Figure(
+                "hebbian",
+                "Hebbian recall, Gaussian problem",
+                "Share of facts recalled against the number of facts; the measured points lie on "
+                "the falling exact curve.",
+                "The memory that just adds up the facts, W = Σ u eᵀ, loses them gradually, long "
+                "before capacity. Points should lie on the solid line, an exact finite-size law; "
+                "the dashed one is its large-d form.",
+                to_svg(
+                    plot_hebbian(hebb),
+                    identifier="hebbian",
+                    title=f"Hebbian recall against number of facts at d = {preset.hebbian_dim}",
+                    description="Measured shares with 95 % intervals on the exact curve.",
+                ),
+            ),
+            Figure(
+                "learning",
+                "Adam and Hebb, original problem",
+                "Share of facts recalled against the number of facts for Adam and Hebb. Adam stays "
+                "at one up to the capacity and falls after it; Hebb falls from the start.",
+                "Adam should recall everything left of the dotted line, where p δ = d², and lose "
+                f"facts right of it. {preset.learning_instances} instances a load; bars are 95 % "
+                "Student intervals over instances.",
+                to_svg(
+                    plot_learning(adam),
+                    identifier="learning",
+                    title=f"Accuracy of Adam and Hebb against number of facts at d = {dim}",
+                    description="Adam recalls all facts up to the capacity; Hebb far fewer.",
+                ),
+            ),
+        ],
+        checks=[hebb, adam],
+    )
+
+
+def embeddings_section(path: Path, preset: Preset, seed: int, reporter: Reporter) -> Section:
+    """The user's own facts: how many components they need, true and shuffled."""
+    from validate.fit import fit
+    from validate.problems.files import read_embeddings
+
+    reporter.begin("your embeddings")
+    result = fit(read_embeddings(path), shuffles=preset.shuffles, seed=seed)
+    reporter.advance(10.0)
+    check = check_embeddings(result, path.name)
+    least = result.least.components
+    return Section(
+        identifier="embeddings",
+        title="Real embeddings",
+        introduction=f"{path.name}: {result.embeddings.facts} facts with embeddings of "
+        f"{result.embeddings.components} components. How many leading components does a memory "
+        "need to recall all of them? Run factcap fit on a file of your own.",
+        figures=[
+            Figure(
+                "embeddings",
+                "Components needed",
+                f"The true pairing needs {least} components; random facts would need "
+                f"{result.theory}.",
+                "The true pairing (triangle) against shuffled pairings of the same vectors "
+                "(squares) and the theory for random facts (line): facts with structure are "
+                "cheaper, and shuffling takes the structure away.",
+                to_svg(
+                    plot_embeddings(check),
+                    identifier="embeddings",
+                    title="Least number of components by pairing",
+                    description=f"True pairing {least}, theory for random facts {result.theory}.",
+                ),
+            )
+        ],
         checks=[check],
     )

@@ -1,0 +1,121 @@
+"""The user's own embeddings: least number of components, beside random pairings and theory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from validate.checks.base import Check, Record
+from validate.plotting import MUTED, SERIES, new_figure, simulation_points
+
+if TYPE_CHECKING:
+    from validate.fit import Fit
+
+
+def check_embeddings(result: Fit, name: str) -> Check:
+    """Least number of leading components that hold every fact: proved, for true and random pairs.
+
+    The theory's number is for random Gaussian embeddings of as many facts, where it is the least d
+    with p delta(M) <= d^2. Real facts have structure, so the true pairing is no test of the theory;
+    the shuffled pairings are the closer comparison.
+    """
+    least = result.least
+    shuffled = [s.components for s in result.shuffled]
+    undecided = sum(
+        verdict == "undecided"
+        for s in [least, *result.shuffled]
+        for verdict in s.decisions.values()
+    )
+    all_exact = least.exact and all(s.exact for s in result.shuffled)
+    table: list[Record] = [
+        {"source": "theory", "pairing": "random embeddings", "components": result.theory},
+        {
+            "source": "simulation",
+            "pairing": "true",
+            "components": least.components,
+            "proved_least": least.exact,
+        },
+    ]
+    table += [
+        {
+            "source": "simulation",
+            "pairing": f"shuffled, seed {seed}",
+            "components": s.components,
+            "proved_least": s.exact,
+        }
+        for seed, s in zip(result.seeds, result.shuffled, strict=True)
+    ]
+    components = "none" if least.components is None else str(least.components)
+    known = [c for c in shuffled if c is not None]
+    spread = f"{min(known)} to {max(known)}" if known else "none"
+    return Check(
+        name="embeddings",
+        claim=f"The {result.embeddings.facts} facts of {name} fit in "
+        + (
+            "fewer components than as many random facts: structure is cheaper."
+            if least.components is not None and least.components < result.theory
+            else "no fewer components than as many random facts."
+        ),
+        source="factcap fit; THEORY 4: least d with p δ(M) ≤ d²",
+        quantity="least number of leading components that recall every fact",
+        predicted=f"{result.theory} (random facts)",
+        measured=f"{components} (true pairing)",
+        interval=f"shuffled pairings: {spread}",
+        sample_size=f"1 true pairing and {len(shuffled)} shuffled ones, each found by bisection "
+        "over certified verdicts",
+        undecided=undecided,
+        proved=all_exact,
+        remark=f"With {components} components a memory was found and checked; with one fewer, "
+        f"{'none exists, which is proved' if least.exact else 'the verdict is open'}. "
+        f"All {result.components} components: {result.decision.verdict.replace('_', ' ')}.",
+        table=table,
+        settings={"shuffle seeds": list(result.seeds), "competitors": result.competitors},
+    )
+
+
+def plot_embeddings(check: Check) -> Figure:
+    """One row a pairing: its least number of components; the theory's number as a line."""
+    rows = check.select("simulation")
+    theory = check.select("theory")[0]["components"]
+    found = [r for r in rows if r["components"] is not None]
+    figure, axes = new_figure(height=1.1 + 0.34 * len(rows))
+    axes.axvline(theory, color=SERIES[0], label=f"theory, random facts: {theory}")
+    for row in found:
+        height = len(rows) - 1 - rows.index(row)
+        true = row["pairing"] == "true"
+        axes.plot([0, row["components"]], [height, height], color=MUTED, linewidth=0.8)
+        simulation_points(
+            axes,
+            [row["components"]],
+            [height],
+            [height],
+            [height],
+            series=2 if true else 1,
+            label=f"{row['pairing']}: {row['components']}",
+        )
+        axes.annotate(
+            str(row["components"]),
+            (row["components"], height),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+        )
+    axes.set_yticks(range(len(rows)), [r["pairing"] for r in reversed(rows)])
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_xlim(0, 1.15 * max(theory, *(r["components"] for r in found), 1))
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("leading components needed")
+    axes.annotate(
+        f"random facts: {theory}",
+        (theory, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4, 2),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=8.5,
+        color=SERIES[0],
+    )
+    return figure
