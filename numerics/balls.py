@@ -353,8 +353,8 @@ def _as_exact_ball(ball: Any) -> Any:
     operand = _operand(ball)
     if operand is None:
         raise InvalidInput(
-            f"{ball!r} cannot be certified; an int, a Fraction or a flint.arb is needed; floats are "
-            "refused because their digits are not proved"
+            f"{ball!r} cannot be certified; an int, a Fraction or a flint.arb is needed; floats "
+            "are refused because their digits are not proved"
         )
     if not operand.is_finite():
         raise InvalidInput(f"the ball {operand} is not finite, so it encloses no definite number")
@@ -429,7 +429,7 @@ def _decimal_enclosure(ball: Any) -> tuple[str, str]:
     if total == 0:
         return _decimal(mantissa, exponent), "0"
     radius_exponent = _floor_log10(total) - _RADIUS_DIGITS + 1
-    steps = -((-total / _power_of_ten(radius_exponent)).__floor__())  # ceiling
+    steps = math.ceil(total / _power_of_ten(radius_exponent))
     return _decimal(mantissa, exponent), _decimal(steps, radius_exponent)
 
 

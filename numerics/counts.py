@@ -83,8 +83,8 @@ def parse_counts(text: str, name: str = "counts", least: int = 1) -> list[int]:
         if part.strip() == "...":
             if len(values) < 2 or fill:
                 raise InvalidInput(
-                    f"{name} is {text}; '...' must follow two numbers and precede one; write it like "
-                    "1e2,1e3,...,1e10"
+                    f"{name} is {text}; '...' must follow two numbers and precede one; write it "
+                    "like 1e2,1e3,...,1e10"
                 )
             fill = True
             continue

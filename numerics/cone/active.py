@@ -20,10 +20,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from flint import acb, arb, ctx, fmpz, fmpz_mat, fmpz_poly
+from flint import acb, arb, fmpz
 
 from numerics.balls import working_precision
 from numerics.cone.gauss import float_log_laplace, laplace
+from numerics.cone.line import laplace_on_line, multiply
 
 
 @dataclass(frozen=True)
@@ -96,85 +97,6 @@ def _block(first: int, last: int, nats: float, margin: Fraction) -> ActiveIntegr
     return _enclose(first, last, c, a, h, half, m, power_sums, weighted, bits)
 
 
-def laplace_on_line(c: float, h: float, count: int) -> tuple[list[Any], list[Any]]:
-    """R(w_j) and e^{w_j^2/2} at w_j = c + i j h, j = 0 .. count-1, c < 0, at the current precision.
-
-    sqrt(2 pi) R(w) = int phi(s) ds / (-w - i s). The trapezoidal rule in s with the same step h is a
-    discrete convolution over j: two polynomial products give all values. Its error: the lines
-    Im s = +-b, on which |phi| = e^{b^2/2} phi(Re s), and, where b > |c|, the residue of the pole at
-    s = i w, which is e^{w^2/2}/(e^{2 pi |c|/h} - 1), for e^{-2 pi w/h} is the same at every node.
-    """
-    nats = (ctx.prec + 4) * math.log(2.0)
-    depth = h * nats / (2.0 * math.pi)
-    depth = h * (nats + 0.5 * (1.2 * depth) ** 2) / (2.0 * math.pi)
-    crosses = depth > abs(c) - 0.5
-    if crosses:
-        depth = max(depth, abs(c) + 0.5)
-    reach = math.ceil(math.sqrt(2.0 * nats) / h)
-    step, distance = arb(h), arb(-c)
-    bell = [(-((n * step) ** 2) / 2).exp() for n in range(reach + 1)]
-    bell = bell[:0:-1] + bell
-    real, imaginary = [], []
-    for l in range(-reach, count + reach):
-        y = l * step
-        inverse = 1 / (distance * distance + y * y)
-        real.append(distance * inverse)
-        imaginary.append(y * inverse)
-    products = [_convolve(bell, part) for part in (real, imaginary)]
-    factor = step / (2 * arb.pi())
-    b = arb(depth)
-    strip = (b * b / 2).exp() / ((2 * arb.pi() * b / step).exp() - 1)
-    error = strip * (1 / (distance + b) + 1 / abs(distance - b))
-    end = reach * step
-    error += (-end * end / 2).exp() / end / distance
-    error = arb(0, (error / (2 * arb.pi()).sqrt()).upper())
-    residue = 1 / ((2 * arb.pi() * distance / step).exp() - 1) if crosses else arb(0)
-    values, gauss = [], []
-    for j in range(count):
-        w = acb(-distance, j * step)
-        bell_w = (w * w / 2).exp()
-        x = acb(products[0][2 * reach + j], products[1][2 * reach + j]) * factor
-        values.append(x - residue * bell_w + acb(error, error if j else 0))
-        gauss.append(bell_w)
-    return values, gauss
-
-
-class Fixed:
-    """Balls of absolute value at most `top` as integers over 2^bits, with a common error bound.
-
-    Products of such arrays are exact integer products in C; small entries cost little.
-    """
-
-    def __init__(self, balls: list[Any]) -> None:
-        self.bits = ctx.prec + 8
-        unit = arb(2) ** self.bits
-        self.integers = [(x.mid() * unit).floor().unique_fmpz() for x in balls]
-        with working_precision(64):
-            self.error = (max(x.rad() for x in balls) + 1 / unit).upper()
-            self.top = max(abs(x).upper() for x in balls) + self.error
-
-    def enclose(self, integers: list[Any], other: Fixed, terms: int) -> list[Any]:
-        """Balls for sums of `terms` products of entries of self and other."""
-        with working_precision(64):
-            error = self.error * other.top + other.error * self.top
-            ball = arb(0, (terms * error).upper())
-        unit = arb(2) ** -(self.bits + other.bits)
-        return [arb(x) * unit + ball for x in integers]
-
-    def times(self, other: Fixed, rows: int, inner: int, columns: int) -> list[Any]:
-        """Entries of the matrix product (rows x inner)(inner x columns)."""
-        product = fmpz_mat(rows, inner, self.integers) * fmpz_mat(inner, columns, other.integers)
-        return self.enclose(product.entries(), other, inner)
-
-
-def _convolve(bell: list[Any], kernel: list[Any]) -> list[Any]:
-    """Coefficients of the product of the two polynomials."""
-    left, right = Fixed(bell), Fixed(kernel)
-    product = (fmpz_poly(left.integers) * fmpz_poly(right.integers)).coeffs()
-    product += [fmpz(0)] * (len(bell) + len(kernel) - 1 - len(product))
-    return left.enclose(product, right, len(bell))
-
-
 def _power_sums(
     first: int, last: int, c: float, h: float, half: int, m: Any, with_margin: bool
 ) -> tuple[list[Any], list[Any]]:
@@ -195,10 +117,8 @@ def _power_sums(
         for _ in range(inner):
             powers.append(powers[-1] * x)
         columns.append(powers)
-    right = Fixed(
-        [p.real for powers in columns for p in powers[:inner]]
-        + [-p.imag for powers in columns for p in powers[:inner]]
-    )
+    right = [p.real for powers in columns for p in powers[:inner]]
+    right += [-p.imag for powers in columns for p in powers[:inner]]
     top = max(abs(g).upper() for g in weights)
     size = 2 * len(nodes)
     sums = []
@@ -213,7 +133,7 @@ def _power_sums(
         for _ in range(outer):
             left += [s.real for s in starts] + [s.imag for s in starts]
             starts = [s * powers[inner] for s, powers in zip(starts, columns, strict=True)]
-        entries = Fixed(left).times(right, outer, size, inner)
+        entries = multiply(left, right, outer, size, inner)
         sums.append([entry * unit for entry in entries[:count]])
     scaled = []
     for entries in sums:

@@ -1,4 +1,4 @@
-"""Thresholds: critical load, the largest number of facts, the least dimension; decided with proof."""
+"""Thresholds: critical load, largest number of facts, least dimension; decided with proof."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numerics.cone.rank import check_rank_ratio, rank_factor_ball
 from numerics.cone.success import check_dimension, failure_ball
 from numerics.cone.volumes import (
     EXACT_DIMENSION,
-    MAX_DIGITS,
     LOG10,
+    MAX_DIGITS,
     check_digits,
     check_margin,
     dimension_ball,
@@ -35,8 +35,8 @@ def critical_load(
 ) -> Certified:
     """alpha_c(p) = log p / delta(M): the load p log p / d^2 at which p facts become critical.
 
-    Arguments: `facts` p >= 2; `competitors` M (default p - 1); `digits` relative accuracy; `margin`.
-    Raises `InvalidInput`. Source: capacity condition gamma_c delta = 1; tends to 1/2, slowly.
+    Arguments: `facts` p >= 2; `competitors` M (default p - 1); `digits` relative accuracy;
+    `margin` >= 0. Raises `InvalidInput`. Source: capacity condition gamma_c delta = 1; tends to 1/2, slowly.
 
     >>> print(critical_load(1000, digits=8).to_string(4))
     0.8515
@@ -55,11 +55,8 @@ def facts_per_parameter(
 
     Arguments and errors as `critical_load`.
 
-    >>> facts_per_parameter(2) == 2
-    Traceback (most recent call last):
-        ...
-    numerics.balls.Undecided: 2.00000000000000000000000 and 2 are not told apart by their \
-enclosures; compute with more digits
+    >>> facts_per_parameter(2).contains(2)  # Gardner: two facts per weight for one competitor
+    True
     """
     _, rivals = _facts_and_competitors(facts, competitors)
     check_digits(digits)
@@ -97,8 +94,8 @@ class _Budget:
                     return False
             digits *= 2
         raise Undecided(
-            f"{facts} facts: p delta and the number of parameters agree to {MAX_DIGITS} digits, so the "
-            "threshold is not decided; change the margin or the rank ratio slightly"
+            f"{facts} facts: p delta and the number of parameters agree to {MAX_DIGITS} digits, so "
+            "the threshold is not decided; change the margin or the rank ratio slightly"
         )
 
 
@@ -118,8 +115,8 @@ def critical_facts(
 ) -> int:
     """Largest p with p delta(p - 1) <= d_in d_out I(rank_ratio), decided rigorously.
 
-    Arguments: `dim` d_in, `dim_out` d_out (default d_in); `competitors` M if it does not grow with p;
-    `rank_ratio` in (0, 1] (square memories only); `margin` >= 0. If not even two facts fit, 1 is
+    Arguments: `dim` d_in, `dim_out` d_out (default d_in); `competitors` M if it does not grow
+    with p; `rank_ratio` in (0, 1] (square memories only); `margin` >= 0. If not even two facts fit, 1 is
     returned (one fact has no competitor); with `competitors` given, 0. At full rank and without a
     margin the 50 % point of the success probability lies within about one fact of it.
     Raises `InvalidInput`, `Undecided`. Source: capacity condition gamma_c delta = 1.
@@ -132,8 +129,8 @@ def critical_facts(
     ratio = Fraction(1) if rank_ratio is None else check_rank_ratio(rank_ratio)
     if ratio != 1 and size != other:
         raise InvalidInput(
-            f"rank_ratio {rank_ratio} with dim {size} and dim_out {other}: the low-rank factor is only "
-            "known for square memories; give equal dimensions or leave rank_ratio out"
+            f"rank_ratio {rank_ratio} with dim {size} and dim_out {other}: the low-rank factor is "
+            "only known for square memories; give equal dimensions or leave rank_ratio out"
         )
     budget = _Budget(size * other, ratio, check_margin(margin))
     if competitors is not None:
@@ -163,8 +160,8 @@ def _growing_facts(budget: _Budget) -> int:
         low, high = high, min(high * high, 2 * budget.parameters + 3)
         if high > 10**MAX_EXPONENT:
             raise InvalidInput(
-                f"the threshold for {budget.parameters} parameters exceeds 10^{MAX_EXPONENT} facts; give "
-                "a smaller dimension"
+                f"the threshold for {budget.parameters} parameters exceeds 10^{MAX_EXPONENT} facts; "
+                "give a smaller dimension"
             )
     while high - low > 1:
         guess = _guess(budget, low, high)
@@ -236,8 +233,8 @@ def least_dimension(
     else:
         if ratio != 1 or shift:
             raise InvalidInput(
-                "failure is given together with rank_ratio or margin; the success probability is known "
-                "for full rank and zero margin only; leave out one of them"
+                "failure is given together with rank_ratio or margin; the success probability is "
+                "known for full rank and zero margin only; leave out one of them"
             )
         epsilon = _check_failure(failure)
 
@@ -286,8 +283,8 @@ def _fails_at_most(parameters: int, facts: int, competitors: int, epsilon: Fract
                 return False
         digits *= 2
     raise Undecided(
-        f"the failure probability equals {epsilon} to 512 digits, so the least dimension is not decided; "
-        "change failure slightly"
+        f"the failure probability equals {epsilon} to 512 digits, so the least dimension is not "
+        "decided; change failure slightly"
     )
 
 

@@ -36,10 +36,11 @@ def check_rank_ratio(rank_ratio: Any) -> Fraction:
 
 
 def rank_factor(rank_ratio: Any, digits: int = 15) -> Certified:
-    """I(rank_ratio) = int_a^2 s^2 sqrt(4-s^2)/pi ds, the mass above a being rank_ratio; d_in = d_out.
+    """I(rank_ratio) = int_a^2 s^2 sqrt(4-s^2)/pi ds, the mass above a being rank_ratio.
 
-    Arguments: `rank_ratio` in (0, 1], rank over dimension; `digits`, relative accuracy. Raises
-    `InvalidInput`. Source: quarter-circle law of the singular values; I ~ 4 rank_ratio as -> 0... 0.
+    Arguments: `rank_ratio` in (0, 1], rank over dimension; `digits`, relative accuracy. For
+    d_in = d_out only. Raises `InvalidInput`. Source: quarter-circle law of the singular values;
+    I ~ 4 rank_ratio for small ranks.
 
     >>> print(rank_factor("0.5", 16).to_string(15))
     0.893730793877983
@@ -87,6 +88,6 @@ def _angle(rank_ratio: Fraction, bits: int) -> Any:
 
 
 def _start(target: Any) -> Any:
-    """A point to the right of the root, from where Newton's iteration on a convex function falls."""
+    """A point near the root, from where Newton's iteration converges."""
     guess = (3 * arb.pi() * target / 4).root(3).mid()  # 2/pi (2/3) psi^3 ~ rank_ratio
     return guess if guess < arb.pi() / 2 else (arb.pi() / 2 - arb(1) / 64).mid()

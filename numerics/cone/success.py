@@ -1,4 +1,4 @@
-"""Probability that p facts can be recalled in N = d_in d_out dimensions (Gaussian problem), certified.
+"""Probability that p facts can be recalled with N = d_in d_out weights (Gaussian problem).
 
 With G(x) = sum_k v_k x^k the generating function of K and K_tot the sum of p independent copies,
 
@@ -177,8 +177,8 @@ def _probability(
             return ball
         extra = 2 * extra + 4
     raise InvalidInput(
-        f"the probability for {facts} facts in {parameters} parameters is too small or too close to 1 "
-        f"for {digits} relative digits; ask for fewer digits or for a size nearer to the threshold"
+        f"the probability for {facts} facts in {parameters} parameters is too small or too close to "
+        f"1 for {digits} relative digits; ask for fewer digits or for a size nearer to the threshold"
     )
 
 
@@ -284,8 +284,8 @@ def _contour(law: _Law, radius: float, nats: float, below: bool) -> Any:
 def _relevant_angles(law: _Law, r: Any, count: int, nats: float) -> tuple[int, Any]:
     """Last angle index to evaluate, and a bound on the mean of |integrand|/maximum beyond it.
 
-    |G(r e^{i theta})|/G(r) is the characteristic function of the tilted law of K. Between mesh points
-    it changes by at most E|K - c| <= (E(K-c)^2)^{1/2}, and near 0 by E(K-c)^2 theta, c its mean.
+    |G(r e^{i theta})|/G(r) is the characteristic function of the tilted law of K. Between mesh
+    points it changes by at most E|K - c| <= (E(K-c)^2)^{1/2}, and near 0 by E(K-c)^2 theta, c its mean.
     """
     last = count // 2
     if last <= _ALL_NODES:

@@ -1,10 +1,11 @@
 """Proof that many active competitors are improbable: a Chernoff bound in closed form.
 
 Given K = k active competitors (zero margin) dist^2 is chi-square with k degrees of freedom, so
-E s^K = E e^{eta dist^2} with s = (1 - 2 eta)^{-1/2}. And dist^2 <= (t+m-z_0)_+^2 + sum (z_rho-t)_+^2
-for every fixed t, whose exponential moment factorises:
+E s^K = E e^{eta dist^2} with s = (1 - 2 eta)^{-1/2}. And for every fixed t
+dist^2 <= (t+m-z_0)_+^2 + sum (z_rho-t)_+^2, whose exponential moment factorises:
 
-    E s^K <= [Q(u) + s e^{(s^2-1)u^2/2} Phi(s u)] [Phi(t) + s e^{(s^2-1)t^2/2} Q(s t)]^M,  u = t + m.
+    E s^K <= [Q(u) + s e^{(s^2-1)u^2/2} Phi(s u)] [Phi(t) + s e^{(s^2-1)t^2/2} Q(s t)]^M,
+    u = t + m.
 
 With a margin m >= 0 the same bound holds for sum_k s^k v_k, because the Gaussian on the face is
 then shifted towards larger distances.
@@ -24,7 +25,6 @@ from numerics.cone.gauss import (
     float_level,
     float_log,
     float_log_laplace,
-    float_log_upper_tail,
     float_mills,
     lower_tail,
     upper_tail,
@@ -33,8 +33,7 @@ from numerics.cone.gauss import (
 
 @dataclass(frozen=True)
 class Cut:
-    """Keep k <= `last`. `mass`, `first`, `second`: bounds on the sums of v_k (or of the mean square
-    distance), k v_k and k^2 v_k beyond; zero where nothing is cut."""
+    """Keep k <= `last`; `generating` bounds sum_k base^k v_k, or is None where nothing is cut."""
 
     last: int
     base: Any
@@ -114,9 +113,7 @@ def generating_bound(competitors: int, s: Any, t: Any, margin: Any) -> Any:
     return target * (arb(fmpz(competitors)) * excess.log1p()).exp()
 
 
-def choose_cut(
-    competitors: int, nats: float, margin: Any = None, *, tilt: float = 0.0, most: int | None = None
-) -> Cut:
+def choose_cut(competitors: int, nats: float, margin: Any = None, *, tilt: float = 0.0) -> Cut:
     """The smallest cut found whose neglected part is below e^{-nats}, with its rigorous bound.
 
     `tilt` = log of a ratio > 1 with which the tail will be weighted.
@@ -134,12 +131,11 @@ def choose_cut(
         return (value + nats + 12.0 + max(0.0, tilt)) / (log_s - tilt)
 
     log_s, last_float = _golden(last_for, tilt + 1e-4, tilt + 3.0, 26)
-    limit = competitors if most is None else min(competitors, most)
-    if not last_float < limit:
-        return Cut(limit, None, None) if limit == competitors else Cut(limit, arb(1), arb("inf"))
+    if not last_float < competitors - 1:
+        return Cut(competitors, None, None)
     last = max(4, math.ceil(last_float))
-    if last >= limit:
-        return Cut(limit, None, None) if limit == competitors else Cut(limit, arb(1), arb("inf"))
+    if last >= competitors:
+        return Cut(competitors, None, None)
     s = math.exp(log_s)
     t, _ = _golden(
         lambda x: _float_log_generating(s, x, log_m, shift), level - window, level + window, 30
@@ -148,6 +144,3 @@ def choose_cut(
         zero = arb(0) if margin is None else margin
         bound = generating_bound(competitors, arb(s), arb(t), zero)
         return Cut(last, arb(s), bound.upper())
-
-
-__all__ = ["Cut", "choose_cut", "float_log_upper_tail", "generating_bound"]

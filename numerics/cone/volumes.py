@@ -33,8 +33,8 @@ EXACT_DIMENSION = {1: Fraction(1, 2), 2: Fraction(5, 6)}
 class IntrinsicVolumes:
     """v_0 .. v_{k_max} of the polar recall cone, and a proved bound on the rest.
 
-    `volumes[k]` is the enclosure of v_k (absolute radius about 10^-digits), `tail_bound` is at least
-    sum_{k > k_max} v_k; it is exactly 0 when k_max = M.
+    `volumes[k]` is the enclosure of v_k (absolute radius about 10^-digits), `tail_bound` is at
+    least sum_{k > k_max} v_k; it is exactly 0 when k_max = M.
     """
 
     competitors: int
@@ -74,7 +74,10 @@ def check_digits(digits: Any) -> int:
 
 def check_margin(margin: Any) -> Fraction:
     """`margin` as an exact number in [0, 1000] (int, Fraction, decimal string, or finite float)."""
-    sentence = f"margin is {margin}; it must be a finite number from 0 to {MAX_MARGIN}; give for example 0.5"
+    sentence = (
+        f"margin is {margin}; it must be a finite number from 0 to {MAX_MARGIN}; "
+        "give for example 0.5"
+    )
     try:
         if isinstance(margin, bool):
             raise ValueError

@@ -59,8 +59,8 @@ def threshold(
         )
     if dim is None and (rank_ratio is not None or dim_out is not None):
         raise InvalidInput(
-            "--rank-ratio and --dim-out were given without --dim; they only change how many facts fit "
-            "into a given dimension; add --dim"
+            "--rank-ratio and --dim-out were given without --dim; they only change how many facts "
+            "fit into a given dimension; add --dim"
         )
     places = parse_digits(digits)
     rivals = None if competitors is None else parse_count(competitors, "competitors")
