@@ -36,20 +36,20 @@ class FreeEntropy:
     criterion: Criterion
 
     # -- results -----------------------------------------------------------------------------------
-    @property
+    @cached_property
     def free_entropy(self) -> Any:
         """phi(q) in q, gamma and the parameters of the model."""
         energy = self.criterion.average(self.criterion.log_probability(1 - s.q))
         return self.prior.entropy() + s.gamma * energy
 
-    @property
+    @cached_property
     def saddle_point_equations(self) -> tuple[Any, ...]:
         """(2 S'(q) = gamma E |grad log Z|^2,): stationarity of phi after Stein's lemma."""
         left = 2 * self.prior.entropy_derivative()
         right = s.gamma * self.criterion.average(self.criterion.squared_gradient(1 - s.q))
-        return (sp.Eq(left, right),)
+        return (sp.Eq(left, right, evaluate=False),)
 
-    @property
+    @cached_property
     def stability(self) -> Any:
         """Replicon condition 1 - gamma (1-q)^2/D E ||Hess log Z||_F^2 > 0, D the tangent fraction.
 
@@ -64,15 +64,21 @@ class FreeEntropy:
         (_, _), (gap, _) = OverlapMatrix.replica_symmetric().inverse().eigenvalues()
         return s.gamma / sp.factor(gap) ** 2 / self.prior.tangent_fraction
 
-    @property
+    @cached_property
     def capacity_equation(self) -> Any:
         """gamma delta = width_squared, the q -> 1 limit of the saddle point."""
-        return sp.Eq(s.gamma * self.criterion.mean_distance_squared(), self.prior.width_squared)
+        return sp.Eq(
+            s.gamma * self._mean_distance_squared, self.prior.width_squared, evaluate=False
+        )
 
-    @property
+    @cached_property
     def capacity(self) -> Any:
         """gamma_c = width_squared / delta, facts per weight."""
-        return self.prior.width_squared / self.criterion.mean_distance_squared()
+        return self.prior.width_squared / self._mean_distance_squared
+
+    @cached_property
+    def _mean_distance_squared(self) -> Any:
+        return self.criterion.mean_distance_squared()
 
     @cached_property
     def critical_load(self) -> Any:
@@ -116,7 +122,7 @@ class FreeEntropy:
             self.one_step.add_steps(d)
         return d
 
-    @property
+    @cached_property
     def _log_average_power(self) -> Any:
         z_function = abstract_probability(self.criterion.scores)
         limits = [(symbol, s.q) for symbol, _ in self.criterion.scores]

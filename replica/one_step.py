@@ -81,9 +81,15 @@ class OneStep:
             return self.criterion.average(body, s.q0)
 
         return (
-            sp.Eq(entropy.diff(s.q0), s.gamma / (2 * x) * outer_average(outer)),
-            sp.Eq(entropy.diff(s.q1), s.gamma * (1 - x) / 2 * outer_average(tilted)),
-            sp.Eq(entropy.diff(x), s.gamma / x**2 * outer_average(sp.log(inner) - x * tilted_log)),
+            sp.Eq(entropy.diff(s.q0), s.gamma / (2 * x) * outer_average(outer), evaluate=False),
+            sp.Eq(
+                entropy.diff(s.q1), s.gamma * (1 - x) / 2 * outer_average(tilted), evaluate=False
+            ),
+            sp.Eq(
+                entropy.diff(x),
+                s.gamma / x**2 * outer_average(sp.log(inner) - x * tilted_log),
+                evaluate=False,
+            ),
         )
 
     def add_steps(self, d: Derivation) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import sympy as sp
@@ -77,25 +78,7 @@ class ListWise(TopOne):
         Given u, M - list_size competitors lie below u; the root t < u of the stationarity condition
         is selected as in `replica.cone`, with u itself active.
         """
-        u, t, freq = s.u, s.t, cone.frequency
-        number, size = self.competitors, self.list_size
-        rest = number - size
-        window = GaussianAverage(sp.exp(-sp.I * freq * (s.z - t)), (s.z, 1, t, u)).doit()
-        mark = sp.Symbol("mark", positive=True)
-        single = Phi(t) + mark * window
-        edge = mark * sp.exp(-sp.I * freq * (u - t))
-        generating = edge * single**rest
-        # sum of squared excesses, competitor by competitor; S^2 from the whole product.
-        second = -window.diff(freq, 2)
-        squares = (u - t) ** 2 * generating + edge * rest * mark * second * single ** (rest - 1)
-        weight = squares - generating.diff(freq, 2)
-        counted = (weight + weight.diff(mark)).subs(mark, 1)
-        density = sp.factorial(number) / (sp.factorial(size - 1) * sp.factorial(rest))
-        density *= Phi(-u) ** (size - 1) * phi(u)
-        phase = sp.exp(-(freq**2) / 2 + sp.I * freq * (t + self.margin)) / (2 * sp.pi)
-        return sp.Integral(
-            density * phase * counted, (freq, -sp.oo, sp.oo), (t, -sp.oo, u), (u, -sp.oo, sp.oo)
-        )
+        return _distance(self.competitors, self.margin, self.list_size)
 
     def add_distance_steps(self, derivation: Derivation) -> Any:
         derivation.add(
@@ -112,3 +95,25 @@ class ListWise(TopOne):
             self.mean_distance_squared(),
             "1 = int dt F'(t) delta(F(t)) with the competitors below u truncated at u",
         )
+
+
+@lru_cache(maxsize=64)
+def _distance(number: Any, margin: Any, size: Any) -> Any:
+    u, t, freq = s.u, s.t, cone.frequency
+    rest = number - size
+    window = GaussianAverage(sp.exp(-sp.I * freq * (s.z - t)), (s.z, 1, t, u)).doit()
+    mark = sp.Symbol("mark", positive=True)
+    single = Phi(t) + mark * window
+    edge = mark * sp.exp(-sp.I * freq * (u - t))
+    generating = edge * single**rest
+    # sum of squared excesses, competitor by competitor; S^2 from the whole product.
+    second = -window.diff(freq, 2)
+    squares = (u - t) ** 2 * generating + edge * rest * mark * second * single ** (rest - 1)
+    weight = squares - generating.diff(freq, 2)
+    counted = (weight + weight.diff(mark)).subs(mark, 1)
+    density = sp.factorial(number) / (sp.factorial(size - 1) * sp.factorial(rest))
+    density *= Phi(-u) ** (size - 1) * phi(u)
+    phase = sp.exp(-(freq**2) / 2 + sp.I * freq * (t + margin)) / (2 * sp.pi)
+    return sp.Integral(
+        density * phase * counted, (freq, -sp.oo, sp.oo), (t, -sp.oo, u), (u, -sp.oo, sp.oo)
+    )

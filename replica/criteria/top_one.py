@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import sympy as sp
@@ -92,12 +93,7 @@ class TopOne(Criterion):
 
     def _score_functions(self, variance: Any) -> tuple[tuple[Any, Any], ...]:
         """(d log weight, d^2 log weight) for the target and for one competitor."""
-        target = sp.log(heat_kernel(s.y, s.omega0, variance))
-        rival = sp.log(self._below(s.omega1, variance))
-        return tuple(
-            (sp.together(sp.expand_log(f).diff(v)), sp.together(sp.expand_log(f).diff(v, 2)))
-            for f, v in ((target, s.omega0), (rival, s.omega1))
-        )
+        return _score_functions(self._below(s.omega1, variance), variance)
 
     def gradient(self, variance: Any = s.V) -> list[tuple[Any, Any]]:
         if self.is_explicit:
@@ -154,3 +150,13 @@ class TopOne(Criterion):
         from replica.scaling import add_extreme_value_steps
 
         return add_extreme_value_steps(derivation, sp.sympify(self.margin))
+
+
+@lru_cache(maxsize=64)
+def _score_functions(factor: Any, variance: Any) -> tuple[tuple[Any, Any], ...]:
+    target = -((s.y - s.omega0) ** 2) / (2 * variance)
+    first = factor.diff(s.omega1) / factor
+    return (
+        (target.diff(s.omega0), target.diff(s.omega0, 2)),
+        (first, factor.diff(s.omega1, 2) / factor - first**2),
+    )
