@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import sympy as sp
@@ -26,6 +27,9 @@ class Step:
     def latex(self) -> str:
         """LaTeX source of the expression, without delimiters."""
         return str(sp.latex(self.expression))
+
+    def _repr_latex_(self) -> str:
+        return rf"$\displaystyle {self.latex}$"
 
     def to_json(self) -> dict[str, str]:
         """The step as strings: `title`, `latex`, `sympy` (for `sympy.sympify`), `reason`."""
@@ -92,3 +96,29 @@ class Derivation:
             else:
                 data[name] = sympifiable(value)
         return data
+
+    def to_python(self) -> str:
+        """NumPy source: one function a named result (see `replica.code.to_python`)."""
+        from replica.code import to_python
+
+        return to_python(self.results, self.title)
+
+    def to_mathematica(self) -> str:
+        """Mathematica source: one assignment a named result."""
+        from replica.code import to_mathematica
+
+        return to_mathematica(self.results, self.title)
+
+    def _repr_latex_(self) -> str:
+        rows = [rf"({i})\quad & {step.latex}" for i, step in enumerate(self.steps, 1)]
+        return "$$\\begin{aligned}" + r"\\ ".join(rows) + "\\end{aligned}$$"
+
+    def _repr_html_(self) -> str:
+        """A collapsible list for notebooks; formulas are LaTeX for the notebook's renderer."""
+        parts = [f"<h4>{escape(self.title)}</h4>"]
+        for number, step in enumerate(self.steps, 1):
+            parts.append(
+                f"<details open><summary>{number}. {escape(step.title)}</summary>"
+                rf"<div>\[{escape(step.latex)}\]</div><small>{escape(step.reason)}</small></details>"
+            )
+        return "\n".join(parts)

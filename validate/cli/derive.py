@@ -12,7 +12,8 @@ from validate.cli.common import print_json
 if TYPE_CHECKING:
     from replica.derivation import Derivation
 
-FORMATS = ("text", "latex", "json")
+FORMATS = ("text", "latex", "python", "mathematica", "json")
+RULES = ("optimal", "hebbian")
 
 
 def register(app: typer.Typer) -> None:
@@ -21,32 +22,110 @@ def register(app: typer.Typer) -> None:
 
 
 def derive(
-    prior: Annotated[str, typer.Option(help="Weight prior by name.")] = "spherical",
-    criterion: Annotated[str, typer.Option(help="Retrieval criterion by name.")] = "top_one",
+    prior: Annotated[
+        str, typer.Option(help="Weight prior: spherical, low_rank, ...", show_default=True)
+    ] = "spherical",
+    criterion: Annotated[
+        str, typer.Option(help="Retrieval criterion: top_one, halfspace, tail_average, list_wise.")
+    ] = "top_one",
+    rule: Annotated[
+        str, typer.Option(help="optimal (a prior and a criterion) or hebbian.")
+    ] = "optimal",
     expansion: Annotated[
         str | None, typer.Option(help="Derive this expansion in 1/log p instead of a model.")
     ] = None,
     order: Annotated[int | None, typer.Option(help="Order of the expansion.")] = None,
+    margin: Annotated[
+        str | None, typer.Option(help="A number for the margin (symbolic without).")
+    ] = None,
+    competitors: Annotated[
+        int | None, typer.Option(help="A number of competitors: every score explicit, at most 8.")
+    ] = None,
+    rank_ratio: Annotated[str | None, typer.Option(help="A number in (0, 1].")] = None,
+    aspect_ratio: Annotated[
+        str | None, typer.Option(help="d_out/d_in in (0, 1] of a low-rank memory, or `symbol`.")
+    ] = None,
+    list_size: Annotated[int | None, typer.Option(help="Length of the list (list_wise).")] = None,
+    tail: Annotated[
+        str | None, typer.Option("--r", help="Fraction averaged, in (0, 1] (tail_average).")
+    ] = None,
     output: Annotated[str, typer.Option("--format", help=" | ".join(FORMATS))] = "text",
 ) -> None:
     """Derive a model from its replicated action (or an expansion), every step printed."""
     if output not in FORMATS:
         raise InvalidInput(f"unknown format {output!r}; the known ones are: {', '.join(FORMATS)}")
+    if rule not in RULES:
+        raise InvalidInput(f"unknown rule {rule!r}; the known ones are: {', '.join(RULES)}")
     if expansion is None and order is not None:
         raise InvalidInput("--order was given without --expansion; add --expansion NAME or drop it")
-    derivation = _derivation(prior, criterion, expansion, order)
+    if competitors is not None and not 1 <= competitors <= 8:
+        raise InvalidInput(
+            f"competitors is {competitors}; an explicit derivation takes 1 to 8, leave the option "
+            "out for a symbolic number"
+        )
+    given = {
+        "margin": _number("margin", margin),
+        "competitors": competitors,
+        "rank_ratio": _number("rank_ratio", rank_ratio),
+        "aspect_ratio": _number("aspect_ratio", aspect_ratio),
+        "list_size": list_size,
+        "r": _number("r", tail),
+    }
+    parameters = {name: value for name, value in given.items() if value is not None}
+    derivation = _derivation(prior, criterion, rule, expansion, order, parameters)
     if output == "json":
         print_json(derivation.to_json())
     else:
-        print({"text": derivation.to_text, "latex": derivation.to_latex}[output]())
+        writers = {
+            "text": derivation.to_text,
+            "latex": derivation.to_latex,
+            "python": derivation.to_python,
+            "mathematica": derivation.to_mathematica,
+        }
+        print(writers[output]())
 
 
-def _derivation(prior: str, criterion: str, expansion: str | None, order: int | None) -> Derivation:
+def _number(name: str, text: str | None) -> Any:
+    """The exact rational that the text states (1/3, 0.25, 2), or the symbol itself."""
+    if text is None:
+        return None
+    from fractions import Fraction
+
+    import sympy as sp
+
+    from replica import symbols
+
+    if text == "symbol":
+        return getattr(symbols, name)
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(f"{name} is {text!r}; it must be a number such as 0.25 or 1/4") from None
+    return sp.Rational(value.numerator, value.denominator)
+
+
+def _derivation(
+    prior: str,
+    criterion: str,
+    rule: str,
+    expansion: str | None,
+    order: int | None,
+    parameters: dict[str, Any],
+) -> Derivation:
+    if (expansion is not None or rule == "hebbian") and parameters:
+        raise InvalidInput(
+            f"the option(s) {', '.join(sorted(parameters))} belong to a prior and a criterion; drop "
+            "them with --expansion or --rule hebbian"
+        )
     if expansion is not None:
         from replica.expansion import derive_expansion
 
-        result: Any = derive_expansion(expansion, 6 if order is None else order)
-        return result  # type: ignore[no-any-return]
+        result: Derivation = derive_expansion(expansion, 6 if order is None else order)
+        return result
+    if rule == "hebbian":
+        from replica.hebbian import HebbianRule
+
+        return HebbianRule().derivation
     from replica.catalogue import model
 
-    return model(prior, criterion).derivation
+    return model(prior, criterion, **parameters).derivation
