@@ -148,7 +148,8 @@ class _NumPy(NumPyPrinter):
 
     def _print_ScoreAverage(self, expr: Any) -> str:
         body, field, variance, size = expr.args
-        return f"_score_average({self._lambda([field], body)}, {self._print(variance)}, {self._print(size)})"
+        ends = f"{self._print(variance)}, {self._print(size)}"
+        return f"_score_average({self._lambda([field], body)}, {ends})"
 
     def _ranged(self, name: str, expr: Any) -> str:
         text = self._print(expr.function)

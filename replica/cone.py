@@ -121,7 +121,8 @@ def competitor_generating_function(mark: Any) -> Any:
 def double_integral(competitors: Any = s.M) -> Any:
     """delta at margin 0 as one double integral over t and the frequency l (a second route).
 
-    delta = int dt int dl/(2 pi) exp(-l^2/2 + i l t) [ 2 M b (a+b)^(M-1) + M (M-1) b^2 (a+b)^(M-2) ].
+    delta = int dt int dl/(2 pi) exp(-l^2/2 + i l t)
+            [ 2 M b (a+b)^(M-1) + M (M-1) b^2 (a+b)^(M-2) ].
     """
     mark = sp.Symbol("mark", positive=True)
     a_b = sp.Symbol("a") + mark * sp.Symbol("b")
@@ -198,8 +199,8 @@ def add_distance_steps(derivation: Derivation, competitors: Any, margin: Any) ->
     derivation.add(
         "Exponent of the term with K = k",
         sp.collect(separated, [t, w]),
-        "w = t + i l; no cross term is left, so the integrals over t and w separate (the contour of w "
-        "moves to the imaginary axis, the integrand being entire)",
+        "w = t + i l; no cross term is left, so the integrals over t and w separate (the contour "
+        "of w moves to the imaginary axis, the integrand being entire)",
     )
     derivation.add(
         "Law of the number of active competitors",
@@ -211,6 +212,6 @@ def add_distance_steps(derivation: Derivation, competitors: Any, margin: Any) ->
     reason = (
         "given K = k the deviations from the mean form a chi^2 with k degrees of freedom"
         if sp.sympify(margin) == 0
-        else "dist^2 = S^2 + sum (z_rho - t)_+^2 at the root: second derivatives of the exponentials"
+        else "dist^2 = S^2 + sum (z_rho - t)_+^2 at the root: second derivatives in the frequency"
     )
     return derivation.add("Mean squared distance", delta, reason)

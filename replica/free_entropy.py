@@ -150,8 +150,8 @@ class FreeEntropy:
         d.add(
             "Replicon stability",
             sp.StrictGreaterThan(1 - self._replicon_factor * average, 0),
-            "hessian_norm is the Frobenius norm of the Hessian of log Z in the scores; on directions "
-            f"with vanishing row sums Q^-1 acts as 1/(1-q) ({exact}{convex})",
+            "hessian_norm: Frobenius norm of the Hessian of log Z in the scores; on directions"
+            f" with vanishing row sums Q^-1 acts as 1/(1-q) ({exact}{convex})",
         )
         d.results["stability"] = self.stability
 

@@ -301,7 +301,7 @@ class GaussianAverage(sp.Expr):
     plain = as_integral
 
     def doit(self, **hints: Any) -> Any:
-        """Closed form by the convolution rules, one variable at a time; what resists stays an average.
+        """Closed form by the convolution rules, variable by variable; the rest stays an average.
 
         >>> import sympy as sp
         >>> x, a = sp.symbols("x a", real=True)
@@ -410,7 +410,7 @@ def _closed_form_of_product(term: Any, v: Any, lower: Any, upper: Any) -> Any:
 
 
 def _product_of_cdfs(term: Any, v: Any) -> Any:
-    """E Phi(a v + b); E Phi(a v) Phi(c v) and E Phi(a v)^3 through the bivariate orthant formula."""
+    """E Phi(a v + b); E Phi(a v) Phi(c v) and E Phi(a v)^3 by the bivariate orthant formula."""
     lines = []
     for factor in sp.Mul.make_args(term):
         base, power = factor.as_base_exp()

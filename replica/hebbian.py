@@ -78,9 +78,9 @@ class HebbianRule:
         out.add(
             "Variance of the crosstalk",
             sp.Eq(sigma**2, self.crosstalk),
-            "score of u_rho at fact mu: sum over nu of (u_rho . u_nu)(e_nu . e_mu); each overlap has "
-            "variance 1/d; nu = mu gives the signal 1 to the target; terms nu = rho are smaller by "
-            "d/p. Assumed: the sum of p - 1 terms is Gaussian",
+            "score of u_rho at fact mu: sum over nu of (u_rho . u_nu)(e_nu . e_mu); each overlap "
+            "has variance 1/d; nu = mu gives the signal 1 to the target; terms nu = rho are smaller "
+            "by d/p. Assumed: the sum of p - 1 terms is Gaussian",
         )
         out.results["recall_typical"] = out.add(
             "Recall of a given fact",

@@ -26,7 +26,7 @@ class OneStep:
     >>> from replica.priors.spherical import Spherical
     >>> from replica.symbols import q0, q1
     >>> OneStep(Spherical(), Halfspace()).entropy.subs(q1, q0)
-    q0/(2*(1 - q0)) + log(1 - q0)/2
+    q0/(2 - 2*q0) + log(1 - q0)/2
     """
 
     prior: Prior

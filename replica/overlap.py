@@ -9,6 +9,7 @@ algebra, everything below follows from that one rule and never needs n to be a n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -27,9 +28,7 @@ def replica_limit(expression: Any, n: Any = s.n) -> Any:
     """
     at_zero = expression.subs(n, 0)
     if at_zero != 0 and sp.expand_log(sp.expand(at_zero), force=True) != 0:
-        raise InvalidInput(
-            f"the expression is {at_zero} at n = 0; it must vanish there to have a limit per replica"
-        )
+        raise InvalidInput(f"the expression is {at_zero} at n = 0; it must vanish there")
     return expression.diff(n).subs(n, 0)
 
 
@@ -57,7 +56,7 @@ class OverlapMatrix:
 
     @staticmethod
     def from_overlaps(overlaps: tuple[Any, ...], sizes: tuple[Any, ...]) -> OverlapMatrix:
-        """Matrix whose entry is overlaps[k] for pairs whose smallest common block has size sizes[k].
+        """Entry overlaps[k] for pairs of replicas whose smallest common block has size sizes[k].
 
         The last entry of `overlaps` is the diagonal.
         """
@@ -159,7 +158,7 @@ class OverlapMatrix:
             size: sp.Integer(blocks[size.name]) for size in self.sizes[1:-1] if size.name in blocks
         }
         sizes = [size.subs(values) for size in self.sizes]
-        pairs = zip(sizes, sizes[1:], strict=False)
+        pairs = pairwise(sizes)
         if not all(m.is_Integer for m in sizes) or any(a % b for a, b in pairs):
             raise InvalidInput(
                 f"block sizes {sizes} must be integers, each dividing the one before; give "

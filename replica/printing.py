@@ -13,10 +13,10 @@ from replica.gaussian import plain
 
 
 class _SympifiablePrinter(StrPrinter):
-    """As `sstr`, but a symbol whose name means something else to SymPy is printed as Symbol('name').
+    """As `sstr`, but a name that means something else to SymPy is printed as Symbol('name').
 
-    `sympify("gamma")` is the Gamma function and `sympify("lambda")` a syntax error; a string that is
-    read back needs neither surprise.
+    `sympify("gamma")` is the Gamma function and `sympify("lambda")` a syntax error; a string
+    that is read back needs neither surprise.
     """
 
     def _print_Symbol(self, expr: Any) -> str:
@@ -41,7 +41,7 @@ def sympifiable(expression: Any) -> str:
     >>> from replica.symbols import gamma, margin
     >>> text = sympifiable(2 * gamma * Phi(margin))
     >>> text
-    "2*(1 - erfc(sqrt(2)*margin/2)/2)*Symbol('gamma')"
+    "2*Symbol('gamma')*(1 - erfc(sqrt(2)*margin/2)/2)"
     >>> sp.sympify(text).free_symbols == {sp.Symbol("gamma"), sp.Symbol("margin")}
     True
     """

@@ -38,8 +38,8 @@ def add_extreme_value_steps(derivation: Derivation, margin: Any) -> Any:
     derivation.add(
         "Lowest level that p competitors leave free",
         sp.Eq(level, threshold),
-        "extreme-value concentration, max score / sqrt(2 L) -> 1: the expected number of competitors "
-        "above, e^{L (1 - a^2)}, vanishes for a > 1 and diverges for a < 1",
+        "extreme-value concentration, max score / sqrt(2 L) -> 1: the expected number of "
+        "competitors above, e^{L (1 - a^2)}, vanishes for a > 1 and diverges for a < 1",
     )
     target = threshold + margin
     cost = target**2
@@ -47,7 +47,7 @@ def add_extreme_value_steps(derivation: Derivation, margin: Any) -> Any:
         "Limit of E log Z / L",
         -cost / (1 - s.q),
         "the target must reach 1 + margin (margin in units of sqrt(2 L) from here on) from "
-        "omega_0 = O(1): log N(y; omega_0, V) / L -> -y^2/V; Laplace's method, the leading order in L; "
+        "omega_0 = O(1): log N(y; omega_0, V) / L -> -y^2/V; Laplace's method, leading order in L; "
         "self-averaging over the competitors is the (replica) assumption, the rest is algebra",
     )
     return cost

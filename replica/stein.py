@@ -43,8 +43,8 @@ def add_overlap_derivative(derivation: Derivation, scores: tuple[tuple[Any, Any]
     derivation.add(
         "Heat equation of the Gaussian kernel",
         sp.Eq(sp.Derivative(kernel, s.V), sp.Derivative(kernel, (s.omega0, 2)) / 2, evaluate=False),
-        "d/dV of the density of omega + sqrt(V) x equals half its second derivative in omega; Z is an "
-        "integral of such kernels over C",
+        "d/dV of the density of omega + sqrt(V) x equals half its second derivative in omega; Z is "
+        "an integral of such kernels over C",
     )
     z_function = abstract_probability(scores)
     log_z = sp.log(z_function)

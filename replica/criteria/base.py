@@ -44,7 +44,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def mean_distance_squared(self) -> Any:
-        """delta = E dist^2(z, C), z ~ N(0, I): the statistical dimension of the polar of a cone C."""
+        """delta = E dist^2(z, C), z ~ N(0, I); for a cone, statistical dimension of its polar."""
 
     def average(self, body: Any, variance: Any = s.q, field: str = "omega") -> Any:
         """E over the scores, independent N(0, variance); `field` names them (omega or eta)."""

@@ -20,8 +20,8 @@ from replica.gaussian import GaussianAverage, Phi, phi
 class ListWise(TopOne):
     """C = { y : at most list_size - 1 of M competitors exceed y_0 - margin }.
 
-    C is not convex. dist^2(z, C) leaves the list_size - 1 best competitors where they are and is the
-    top-one distance to the others, so gamma <= 1/E dist^2 is an upper bound on the capacity
+    C is not convex. dist^2(z, C) leaves the list_size - 1 best competitors where they are and is
+    the top-one distance to the others, so gamma <= 1/E dist^2 is an upper bound on the capacity
     (Gordon's inequality), not its value. list_size = 1 is top-one recall.
     """
 
@@ -52,7 +52,7 @@ class ListWise(TopOne):
     _extra_limits: ClassVar[tuple[Any, ...]] = ((s.psi, -sp.pi, sp.pi),)
 
     @property
-    def _prefactor(self) -> Any:  # type: ignore[override]
+    def _prefactor(self) -> Any:
         mode = sp.Symbol("j", integer=True, nonnegative=True)
         return sp.Sum(sp.exp(-sp.I * mode * s.psi), (mode, 0, self.list_size - 1)) / (2 * sp.pi)
 
@@ -88,7 +88,7 @@ class ListWise(TopOne):
             * Phi(-s.u) ** (self.list_size - 1)
             * phi(s.u)
             * Phi(s.u) ** (self.competitors - self.list_size),
-            "order statistics: u is the list_size-th largest competitor, the others below it are free",
+            "order statistics: u is the list_size-th largest competitor, those below it are free",
         )
         return derivation.add(
             "Mean squared distance, list_size - 1 best competitors left out",

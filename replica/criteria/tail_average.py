@@ -20,8 +20,8 @@ class TailAverage(Halfspace):
     """C = { y : y_0 >= mean of the r M largest competitors + margin }, M -> infinity.
 
     The competitors' empirical law concentrates on N(0, q + V) = N(0, 1), whatever the overlap, so
-    their tail average is the number kappa_r = phi(Phi^{-1}(1-r))/r and C acts as Gardner's halfspace
-    with margin kappa_r + margin (source: listwise retrieval, Barnfield et al. 2026).
+    their tail average is the number kappa_r = phi(Phi^{-1}(1-r))/r and C acts as Gardner's
+    halfspace with margin kappa_r + margin (source: listwise retrieval, Barnfield et al. 2026).
 
     >>> TailAverage(r=1, margin=0).mean_distance_squared()
     1/2

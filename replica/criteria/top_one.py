@@ -13,7 +13,7 @@ from replica import symbols as s
 from replica.criteria.base import Criterion
 from replica.derivation import Derivation
 from replica.errors import InvalidInput
-from replica.gaussian import GaussianAverage, Phi, ScoreAverage, eta, heat_kernel, omega
+from replica.gaussian import GaussianAverage, ScoreAverage, eta, heat_kernel, omega
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a weight prior supplies: its entropy as a function of the overlap, and its Gaussian width."""
+"""What a weight prior supplies: its entropy as a function of the overlap, its Gaussian width."""
 
 from __future__ import annotations
 

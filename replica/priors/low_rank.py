@@ -26,7 +26,7 @@ class LowRank(Prior):
 
     >>> import sympy as sp
     >>> LowRank(rank_ratio=1).entropy()
-    q/(2*(1 - q)) + log(1 - q)/2
+    q/(2 - 2*q) + log(1 - q)/2
     >>> LowRank().tangent_fraction
     rank_ratio*(2 - rank_ratio)
     """
@@ -82,8 +82,8 @@ class LowRank(Prior):
         derivation.add(
             "Leading entropic term before the field is eliminated",
             action,
-            "as q -> 1 the field theta_hat G aligns W with the truncated G; -theta_hat^2 (1-q)/2 is "
-            "the Legendre term conjugate to q",
+            "as q -> 1 the field theta_hat G aligns W with the truncated G; -theta_hat^2 (1-q)/2 "
+            "is the Legendre term conjugate to q",
         )
         (field,) = sp.solve(action.diff(theta_hat), theta_hat)
         leading = sp.factor(action.subs(theta_hat, field))

@@ -114,8 +114,8 @@ def _derivation(
 ) -> Derivation:
     if (expansion is not None or rule == "hebbian") and parameters:
         raise InvalidInput(
-            f"the option(s) {', '.join(sorted(parameters))} belong to a prior and a criterion; drop "
-            "them with --expansion or --rule hebbian"
+            f"the option(s) {', '.join(sorted(parameters))} belong to a prior and a criterion; "
+            "drop them with --expansion or --rule hebbian"
         )
     if expansion is not None:
         from replica.expansion import derive_expansion
