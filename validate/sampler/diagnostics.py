@@ -27,7 +27,7 @@ def r_hat(draws: ArrayLike) -> float:
 
     >>> r_hat(np.random.default_rng(0).standard_normal((4, 500))) < 1.01
     True
-    >>> r_hat(np.random.default_rng(0).standard_normal((4, 500)) + [[0], [0], [0], [1]]) > 1.1
+    >>> r_hat(np.random.default_rng(0).standard_normal((4, 500)) + [[0], [0], [0], [2]]) > 1.1
     True
     """
     x = _split(_checked(draws))
@@ -65,7 +65,7 @@ def effective_sample_size(draws: ArrayLike) -> float:
 
 
 def rank_effective_sample_size(draws: ArrayLike) -> float:
-    """`effective_sample_size` of the normal scores of the ranks: finite for any law ("bulk ESS")."""
+    """`effective_sample_size` of the normal scores of the ranks, finite for any law (bulk ESS)."""
     x = _checked(draws)
     return effective_sample_size(_normal_scores(x))
 

@@ -1,8 +1,8 @@
 """Exact Hamiltonian motion of a standard Gaussian inside a cone (Pakman and Paninski 2014).
 
 Between walls  w(t) = w cos t + p sin t,  p(t) = -w sin t + p cos t,  so margin i is
-u_i cos t + v_i sin t with u = A w, v = A p, and vanishes first at t = arccot(-v_i / u_i) in (0, pi):
-the first wall is the one of least v_i / u_i, with no angle computed for the others. At the wall
+u_i cos t + v_i sin t with u = A w, v = A p, and first vanishes at t = arccot(-v_i / u_i) < pi: the
+first wall is the one of least v_i / u_i, with no angle computed for the others. At the wall
 p -> p - 2 (a_i . p) a_i / |a_i|^2. Energy (|w|^2 + |p|^2) / 2 and phase-space volume are conserved
 exactly, so no step is ever rejected.
 
@@ -24,7 +24,7 @@ DRIFT_ALLOWED = 1e-9
 
 
 class SamplerDrift(ArithmeticError):
-    """Rounding errors of one trajectory grew beyond `DRIFT_ALLOWED`; the sample is not to be used."""
+    """Rounding errors of one trajectory exceeded `DRIFT_ALLOWED`; discard the sample."""
 
 
 class Motion:
@@ -70,7 +70,7 @@ class Motion:
 
         Returns the indices of the chains whose time has just run out.
         """
-        # Rounding may leave a touched margin just below 0: 0 with v < 0 is a wall touched now (slope
+        # Rounding may leave a touched margin just below 0; 0 with v < 0 is a wall touched now (slope
         # -inf, time 0), 0 with v > 0 a wall just left (slope inf).
         self.u.clamp_(min=0.0)
         slope = (self.v / self.u).nan_to_num_(nan=math.inf, posinf=math.inf, neginf=-math.inf)

@@ -106,7 +106,8 @@ def sample(
     `SamplerDrift` (never seen) if rounding spoils a trajectory. Source: Pakman and Paninski (2014).
 
     >>> from validate.problems import make_problem
-    >>> drawn = sample(make_problem("original", dim=4, facts=5, seed=0), chains=2, samples=10, seed=0)
+    >>> problem = make_problem("original", dim=4, facts=5, seed=0)
+    >>> drawn = sample(problem, chains=2, samples=10, seed=0)
     >>> drawn.points.shape, drawn.least_margin > 0
     ((2, 10, 16), True)
     """
@@ -189,8 +190,8 @@ def _run(
         )
     if start.shape != (cone.size,) or not bool((cone.apply(start[None]) > 0).all()):
         raise InvalidInput(
-            f"the start of shape {tuple(start.shape)} does not lie inside the cone of R^{cone.size}; "
-            "all its margins must be positive; give a solution"
+            f"the start of shape {tuple(start.shape)} lies not inside the cone of R^{cone.size}; all "
+            "its margins must be positive; give a solution"
         )
     generators = [
         np.random.default_rng(np.random.SeedSequence((*root, chain))) for chain in range(chains)
