@@ -11,9 +11,14 @@ from replica.errors import InvalidInput
 from validate.problems import Problem
 from validate.solvers.interior_point import RawResult, interior_point
 from validate.solvers.maximum_margin import maximum_margin as widest
-from validate.solvers.operators import Operator, operator_of
+from validate.solvers.operators import Operator, RowsOperator, operator_of
 from validate.solvers.solution import SEPARABLE, UNDECIDED, Solution
 from validate.solvers.threads import threads_for
+from validate.solvers.working_set import (
+    solve_with_working_set,
+    widen_with_working_set,
+    worth_a_working_set,
+)
 
 Progress = Callable[[int, int], None]
 
@@ -78,7 +83,7 @@ def solve_many(
     local = problems if device is None else [p.to(device) for p in problems]
     with threads_for(problems[0].parameters):
         operator = operator_of(local)
-        raw = interior_point(operator, deadline=deadline, progress=progress)
+        raw = _decide(operator, deadline, progress)
         if maximum_margin:
             raw = [
                 _widest(
@@ -90,11 +95,22 @@ def solve_many(
     return [_solution(p, r, seconds) for p, r in zip(problems, raw, strict=True)]
 
 
+def _decide(
+    operator: Operator, deadline: float | None, progress: Progress | None
+) -> list[RawResult]:
+    if isinstance(operator, RowsOperator) and worth_a_working_set(operator):
+        return [solve_with_working_set(matrix, deadline) for matrix in operator.matrix]
+    return interior_point(operator, deadline=deadline, progress=progress)
+
+
 def _widest(operator: Operator, raw: RawResult, deadline: float | None) -> RawResult:
     """Go on from separating weights to the maximum margin."""
     if raw.verdict != SEPARABLE or raw.weights is None or raw.multipliers is None:
         return raw
-    found = widest(operator, raw.weights[None], raw.multipliers[None], deadline=deadline)
+    if isinstance(operator, RowsOperator) and worth_a_working_set(operator):
+        found = widen_with_working_set(operator.matrix[0], raw.weights, deadline)
+    else:
+        found = widest(operator, raw.weights[None], raw.multipliers[None], deadline=deadline)
     if not found.gap < 1.0:
         return raw
     reason = f"relative gap of the margin {found.gap:.1e}"

@@ -43,25 +43,25 @@ def interior_point(
     deadline: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[RawResult]:
-    """Solve every instance of the batch; `deadline` is a `time.monotonic()` value."""
-    iteration = _Iteration(operator)
-    while iteration.alive.numel():
-        if deadline is not None and time.monotonic() > deadline:
-            iteration.give_up("the time limit was reached; give a longer one")
-        elif iteration.count >= MAXIMUM_ITERATIONS:
-            iteration.give_up(
-                f"{MAXIMUM_ITERATIONS} interior-point iterations did not settle it; "
-                "the instance is degenerate to working precision"
-            )
-        else:
-            iteration.advance()
-            if progress is not None:
-                progress(iteration.count, iteration.alive.numel())
+    """Solve every instance of the batch; `deadline` is a `time.monotonic()` value.
+
+    `progress(iterations, instances left)` is called after every iteration.
+    """
+    iteration = Iteration(operator)
+    iteration.run(deadline, progress)
     return [iteration.results[index] for index in range(len(iteration.results))]
 
 
-class _Iteration:
-    def __init__(self, operator: Operator) -> None:
+class Iteration:
+    """The state of the iteration for a batch; `results` by position in the batch.
+
+    `start` (B, n): positive multipliers to begin with; `spread`: how far below the least product
+    the level nu starts, in standard deviations of the products.
+    """
+
+    def __init__(
+        self, operator: Operator, start: Tensor | None = None, spread: float = 1.0
+    ) -> None:
         self.op = operator
         self.scale = operator.scale().clamp_min(1e-300)
         self.count = 0
@@ -69,11 +69,30 @@ class _Iteration:
         batch = self.scale.shape[0]
         self.alive = torch.arange(batch, device=self.scale.device)
         self.l = self.scale.new_full((batch, operator.rows), 1.0 / operator.rows)
+        if start is not None:
+            self.l = start / start.sum(1, keepdim=True)
         self.w = self.adjoint(self.l)
         self.m = self.apply(self.w)
-        spread = self.m.std(1, correction=0) + self.w.square().sum(1)
-        self.nu = self.m.amin(1) - spread.clamp_min(1e-12)
+        width = self.m.std(1, correction=0) + self.w.square().sum(1)
+        self.nu = self.m.amin(1) - spread * width.clamp_min(1e-12)
         self.s = self.m - self.nu[:, None]
+
+    def run(
+        self, deadline: float | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Iterate until every instance has a result."""
+        while self.alive.numel():
+            if deadline is not None and time.monotonic() > deadline:
+                self.give_up("the time limit was reached; give a longer one")
+            elif self.count >= MAXIMUM_ITERATIONS:
+                self.give_up(
+                    f"{MAXIMUM_ITERATIONS} interior-point iterations did not settle it; "
+                    "the instance is degenerate to working precision"
+                )
+            else:
+                self.advance()
+                if progress is not None:
+                    progress(self.count, self.alive.numel())
 
     def apply(self, w: Tensor) -> Tensor:
         return self.op.apply(w) / self.scale[:, None]
@@ -130,20 +149,21 @@ class _Iteration:
     def _step(self, factor: Tensor, D: Tensor) -> None:
         gap = (self.l * self.s).mean(1, keepdim=True)
         ones_pull = solve(factor, self.adjoint(D))
-        ones_fall = D * (1.0 - self.apply(ones_pull))
+        ones_rise = self.apply(ones_pull)
+        ones_fall = D * (1.0 - ones_rise)
         denominator = ones_fall.sum(1, keepdim=True)
+        infeasibility = self.m - self.nu[:, None] - self.s
 
         def direction(target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             # s dl + l ds = target, A dw - dnu = ds - infeasibility, dw = A^T dl, sum dl = 0
             g = target / self.l - infeasibility
-            pull = solve(factor, self.adjoint(D * g))
-            fall = D * (g - self.apply(pull))
+            rise = self.apply(solve(factor, self.adjoint(D * g)))
+            fall = D * (g - rise)
             dnu = -fall.sum(1, keepdim=True) / denominator
             dl = fall + dnu * ones_fall
-            ds = self.apply(self.adjoint(dl)) - dnu + infeasibility
+            ds = rise + dnu * ones_rise - dnu + infeasibility
             return dl, dnu, ds
 
-        infeasibility = self.m - self.nu[:, None] - self.s
         product = self.l * self.s
         dl, _, ds = direction(-product)
         step = torch.minimum(longest(self.l, dl), longest(self.s, ds))[:, None]

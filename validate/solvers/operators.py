@@ -12,6 +12,7 @@ the p x d_out(d_out+1)/2 matrix of the S_mu with the p x d_in(d_in+1)/2 matrix o
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -19,6 +20,7 @@ import torch
 from validate.problems import DecoupledProblem, GaussianProblem, OriginalProblem, Problem
 
 Tensor = torch.Tensor
+ROW_BLOCK, COLUMN_BLOCKS = 2048, 8
 
 
 class Operator(abc.ABC):
@@ -64,11 +66,18 @@ class RowsOperator(Operator):
         return (multipliers[:, None, :] @ self.matrix).squeeze(1)
 
     def gram(self, weights: Tensor) -> Tensor:
-        # Blocks of rows: the scaled copy stays in cache and never doubles the memory.
-        out = self.matrix.new_zeros(self.matrix.shape[0], self.size, self.size)
-        for start in range(0, self.rows, 4096):
-            block = self.matrix[:, start : start + 4096]
-            out.baddbmm_((block * weights[:, start : start + 4096, None]).mT, block)
+        # Blocks of rows keep the scaled copy small; of the columns only the lower triangle of
+        # blocks is multiplied.
+        N = self.size
+        out = self.matrix.new_zeros(self.matrix.shape[0], N, N)
+        edges = [*range(0, N, max(64, -(-N // COLUMN_BLOCKS))), N]
+        for start in range(0, self.rows, ROW_BLOCK):
+            block = self.matrix[:, start : start + ROW_BLOCK]
+            scaled = block * weights[:, start : start + ROW_BLOCK, None]
+            for left, right in itertools.pairwise(edges):
+                out[:, left:, left:right].baddbmm_(block[:, :, left:].mT, scaled[:, :, left:right])
+        for left, right in itertools.pairwise(edges):
+            out[:, left:right, right:] = out[:, right:, left:right].mT
         return out
 
     def select(self, keep: Tensor) -> RowsOperator:
