@@ -57,7 +57,7 @@ def check_embeddings(result: Fit, name: str) -> Check:
             if least.components is not None and least.components < result.theory
             else "no fewer components than as many random facts."
         ),
-        source="factcap fit; THEORY 4: least d with p δ(M) ≤ d²",
+        source="factcap fit; least d with p δ(M) ≤ d²",
         quantity="least number of leading components that recall every fact",
         predicted=f"{result.theory} (random facts)",
         measured=f"{components} (true pairing)",

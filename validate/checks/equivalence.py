@@ -34,8 +34,8 @@ def check_equivalence(
     table.append(
         {"source": "simulation", "dim": dim, "ratio": ratio, "ratio_low": low, "ratio_high": high}
     )
-    shift = f"{100 * (ratio - 1):+.1f} %"
-    bounds = f"[{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}] %"
+    shift = f"{signed(100 * (ratio - 1))} %"
+    bounds = f"[{signed(100 * (low - 1))}, {signed(100 * (high - 1))}] %"
     wrong = theory.leading_order_half / theory.half - 1.0
     side = (
         "easier than the decoupled one"
@@ -49,7 +49,7 @@ def check_equivalence(
         name=f"equivalence_d{dim}",
         claim=f"Original problem, d = {dim}: the 50 % point differs from the decoupled one by an "
         "amount that the decoupling hypothesis says must vanish as d grows.",
-        source="THEORY 1 and 4: decoupling (equivalence) hypothesis",
+        source="arXiv:2605.10795, equivalence hypothesis",
         quantity="shift of the 50 % point, original vs decoupled",
         predicted="0 as d → ∞",
         measured=shift,
@@ -59,7 +59,16 @@ def check_equivalence(
         remark=f"At d = {dim} the original problem is {side}: 50 % point {fits[0].value:.1f} "
         f"[{fits[0].low:.1f}, {fits[0].high:.1f}] against {fits[1].value:.1f} "
         f"[{fits[1].low:.1f}, {fits[1].high:.1f}]. α_c = 1/2 taken at this d would mean a 50 % "
-        f"point {100 * wrong:+.0f} % away. One dimension cannot decide a limit.",
+        f"point {signed(100 * wrong, 0)} % away. One dimension cannot decide a limit.",
         table=table,
         settings={"facts": [p.facts for p in original]},
     )
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """A number with its sign, minus typeset as such.
+
+    >>> signed(-1.25), signed(3.0, 0)
+    ('−1.2', '+3')
+    """
+    return f"{value:+.{decimals}f}".replace("-", "−")

@@ -42,7 +42,7 @@ def hebbian_recall(parameters: int, facts: int, competitors: int) -> float:
 def hebbian_recall_limit(noise: float, competitors: int) -> float:
     """int Dz Phi(1/sigma + z)^M with sigma = `noise`: the large-d law of Hebbian recall.
 
-    Source: THEORY 6. Raises `InvalidInput` unless noise > 0.
+    Source: arXiv:2605.10795, Hebbian rule. Raises `InvalidInput` unless noise > 0.
 
     >>> round(hebbian_recall_limit(1e9, 1), 6)
     0.5
@@ -128,7 +128,7 @@ def check_hebbian(
         name=f"hebbian_d{dim}",
         claim=f"Gaussian problem, d = {dim}: the Hebbian memory recalls a typical fact with "
         "probability E Φ(χ_N/√p + √(1−1/p) z)^M, N = d².",
-        source="THEORY 6, with the finite-d law derived in validate/checks/hebbian.py",
+        source="arXiv:2605.10795, Hebbian rule; finite-d law as derived in the code",
         quantity=f"share of facts recalled at p = {loads[middle]}",
         predicted=f"{theory['accuracy']:.4f}",
         measured=f"{simulation['accuracy']:.4f}",

@@ -96,7 +96,7 @@ def check_statistical_dimension(
     return Check(
         name="statistical_dimension",
         claim="The statistical dimension δ(M) of the retrieval cone is what the k-sum says.",
-        source="THEORY 2 and 4: δ = E dist²(z, C) = Σ k v_k",
+        source="δ = E dist²(z, C) = Σ k v_k; capacity γ_c δ = 1 (arXiv:2605.10795)",
         quantity=f"δ({competitors[-1]})",
         predicted=f"{predicted[-1]:.4f}",
         measured=f"{last['delta']:.4f}",
@@ -178,7 +178,7 @@ def check_active_competitors(
     return Check(
         name="active_competitors",
         claim="The number of active competitors of a fact follows the intrinsic volumes v_k.",
-        source="THEORY 4: v_k = C(M,k) A_k B_{k,M-k}",
+        source="conic intrinsic volumes (Amelunxen et al. 2014), v_k = C(M,k) A_k B_{k,M−k}",
         quantity=f"E K at M = {competitors}",
         predicted=f"{float(law @ index):.4f}",
         measured=f"{mean:.4f}",

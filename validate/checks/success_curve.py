@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from replica.errors import InvalidInput
@@ -54,11 +55,9 @@ def check_success_curve(
             "dim": dim,
             "facts": int(p),
             "probability": float(value),
-            "leading_order": float(other),
+            "demand": float(p * delta),
         }
-        for p, value, other in zip(
-            theory.facts, theory.probability, theory.if_half(theory.facts), strict=True
-        )
+        for p, value, delta in zip(theory.facts, theory.probability, theory.delta, strict=True)
     ]
     table += [point.record() for point in points]
     rung = {
@@ -69,7 +68,7 @@ def check_success_curve(
         name=f"success_{kind}_d{dim}",
         claim=f"{KIND_NAMES[kind].capitalize()} problem, d = {dim}: the success curve is the exact "
         f"finite-(d, p) probability ({rung}).",
-        source="THEORY 4: P(separable) = 2 Σ P(K_tot = d² − j)",
+        source="exact finite-(d, p) law, P = 2 Σ P(K_tot = d² − j), j odd",
         quantity="50 % point p",
         predicted=f"{theory.half:.2f}",
         measured=f"{fit.value:.2f}",
@@ -118,8 +117,7 @@ def plot_success_curves(checks: Sequence[Check], dim: int) -> Figure:
     axes.set_xlim(min(shown) - margin, max(shown) + margin)
     axes.set_ylim(-0.03, 1.03)
     axes.axhline(0.5, color=SERIES[0], linewidth=0.6, alpha=0.35)
-    half = next(float(r["facts"]) for r in rows if r["probability"] <= 0.5)
-    if min(shown) - margin < half < max(shown) + margin:
-        note(axes, half, r"$p\,\delta=d^2$", height=0.06)
-    label_axes(axes, "facts $p$", "P(all facts recalled)", title=f"$d={dim}$", legend="upper right")
+    critical = float(np.interp(dim * dim, [r["demand"] for r in rows], [r["facts"] for r in rows]))
+    note(axes, critical, r"$p\,\delta=d^2$")
+    label_axes(axes, "facts $p$", "P(all facts recalled)", title=f"$d={dim}$", legend="lower left")
     return figure

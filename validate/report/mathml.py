@@ -8,12 +8,23 @@ from latex2mathml.converter import convert
 
 from replica.errors import InvalidInput
 
-# Commands that the converter would print as text, written with ones that it knows.
+# Commands that the converter would print as text, written with ones that it knows; hats; and
+# names of several letters, which would else be set as products of italic letters.
 _REWRITES = (
-    (re.compile(r"\\operatorname\{([^{}]*)\}"), r"\\mathrm{\1}"),
     (re.compile(r"\\limits(?![a-zA-Z])"), ""),
     (re.compile(r"\\middle(?![a-zA-Z])"), ""),
+    (re.compile(r"\b([a-zA-Z])_\{hat\}"), r"\\hat{\1}"),
 )
+_WORD = re.compile(
+    r"\\(?:operatorname|mathrm|text|mathbb|begin|end)\*?\{[^{}]*\}|\\[a-zA-Z]+|[a-zA-Z]{2,}"
+)
+
+
+def _upright(match: re.Match[str]) -> str:
+    word = match.group()
+    if word.startswith("\\operatorname"):
+        return r"\mathrm{" + word[word.index("{") + 1 :]
+    return word if word.startswith("\\") else rf"\mathrm{{{word}}}"
 
 
 def to_mathml(latex: str, *, display: bool = True) -> str:
@@ -27,6 +38,7 @@ def to_mathml(latex: str, *, display: bool = True) -> str:
     """
     for pattern, replacement in _REWRITES:
         latex = pattern.sub(replacement, latex)
+    latex = _WORD.sub(_upright, latex)
     try:
         markup = convert(latex, display="block" if display else "inline")
     except Exception as error:

@@ -85,6 +85,11 @@ class BarReporter(Stopwatch):
         """Move the bar."""
         self._progress.advance(self._task, work)
 
+    @property
+    def fraction(self) -> float:
+        """Share of the work that is done."""
+        return self._progress.tasks[self._task].percentage / 100.0
+
 
 @contextmanager
 def progress_bar(total: float) -> Iterator[BarReporter]:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from replica.errors import InvalidInput
 from validate.report.mathml import to_mathml
 from validate.report.model import Report
+from validate.report.prose import prose
 
 MARKS = {"agrees": "✓", "disagrees": "✗", "measured": "○", "proved": "■"}
 
@@ -41,6 +42,7 @@ def to_html(report: Report) -> str:
         mark=MARKS,
         mathml=lambda latex: Markup(to_mathml(latex)),
         p_text=p_text,
+        prose=prose,
         verdict_line=verdict_line(report),
         false_alarm_note=false_alarm_note(report),
         strictest=report.false_alarm_rate / max(1, report.tested),
@@ -94,17 +96,14 @@ def to_markdown(report: Report) -> str:
 
 def verdict_line(report: Report) -> str:
     """One sentence that counts the verdicts."""
-    parts = [
-        f"{report.count(verdict)} {text}"
-        for verdict, text in (
-            ("agrees", "agree with the prediction"),
-            ("disagrees", "disagree with it"),
-            ("measured", "are measurements without a verdict"),
-            ("proved", "are proved by certificates"),
-        )
-        if report.count(verdict) or verdict == "disagrees"
-    ]
-    return f"Of {len(report.checks)} claims, {', '.join(parts)}."
+    words = {
+        "agrees": "agree",
+        "disagrees": "disagree",
+        "proved": "proved by certificates",
+        "measured": "measured without a verdict",
+    }
+    parts = [f"{report.count(verdict)} {text}" for verdict, text in words.items()]
+    return f"{len(report.checks)} claims: {', '.join(parts)}."
 
 
 def false_alarm_note(report: Report) -> str:

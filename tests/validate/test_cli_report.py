@@ -1,0 +1,93 @@
+"""`factcap report` on the command line: what it writes, and its refusals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from replica.errors import InvalidInput
+from tests.validate.small_report import SMALL, small_report
+from validate.cli.report import chosen_format, register
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run the command in this process with the experiments of the small preset already done."""
+    import validate.report.presets as presets
+    import validate.report.run as runner
+
+    monkeypatch.setitem(presets.PRESETS, "quick", SMALL)
+    monkeypatch.setattr(runner, "run", lambda *args, **options: small_report())
+    app = typer.Typer()
+
+    @app.callback()
+    def group() -> None:
+        """Keeps `report` a subcommand."""
+
+    register(app)
+    return lambda *arguments: CliRunner().invoke(app, ["report", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.html", "<!DOCTYPE html>"), ("a.md", "# How"), ("a.json", "{")]
+)
+def test_report_writes_what_the_name_says(
+    invoke: Any, tmp_path: Path, name: str, start: str
+) -> None:
+    out = tmp_path / name
+    result = invoke("--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert out.read_text("utf-8").startswith(start)
+    assert str(out) in result.output
+    assert "claims" in result.output
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_format_option_beats_the_suffix(invoke: Any, tmp_path: Path) -> None:
+    out = tmp_path / "report.txt"
+    assert invoke("--out", str(out), "--format", "markdown").exit_code == 0
+    assert out.read_text("utf-8").startswith("# ")
+
+
+def test_default_format() -> None:
+    assert chosen_format(None, None) == "html"
+    assert chosen_format(None, Path("x.JSON")) == "json"
+    with pytest.raises(InvalidInput):
+        chosen_format("pdf", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--preset", "fast"], "preset"),
+        (["--format", "pdf"], "format"),
+        (["--out", "{tmp}/no/such/folder/r.html"], "folder"),
+        (["--out", "{tmp}"], "folder"),
+        (["--seed", "-1"], "seed"),
+        (["--workers", "0"], "workers"),
+        (["--embeddings", "{tmp}/none.npz"], "embeddings"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], word: str) -> None:
+    given = [a.replace("{tmp}", str(tmp_path)) for a in arguments]
+    if "--out" not in given:
+        given += ["--out", str(tmp_path / "r.html")]
+    done = subprocess.run(
+        [sys.executable, "-c", "from validate.cli import main; main()", "report", *given],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("factcap: ")
+    assert word in lines[0]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,242 @@
+"""The report: what it holds, in every format, and that it never depends on anything outside."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replica.errors import InvalidInput
+from tests.validate.small_report import small_report
+from validate.plotting import SERIES, new_figure, to_svg
+from validate.report.mathml import to_mathml
+from validate.report.model import Report
+from validate.report.presets import PRESETS, preset_named
+from validate.report.progress import Stopwatch, progress_bar
+from validate.report.render import render
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return small_report()
+
+
+@pytest.fixture(scope="module")
+def page(report: Report) -> str:
+    return render(report, "html")
+
+
+class Tags(html.parser.HTMLParser):
+    """Collects ids, references and the balance of non-void tags."""
+
+    VOID = frozenset(["meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "mspace"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.stack: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.append(value)
+            if name in ("href", "xlink:href", "src") and value:
+                self.references.append(value)
+        if tag not in self.VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.stack.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.stack.pop() == tag
+
+
+def test_page_is_self_contained_and_well_formed(page: str) -> None:
+    tags = Tags()
+    tags.feed(page)
+    assert tags.stack == []
+    assert "script" not in tags.tags
+    assert len(tags.ids) == len(set(tags.ids)), "ids collide between figures"
+    for reference in tags.references:
+        assert reference == "data:," or reference.startswith("#"), reference
+        if reference.startswith("#"):
+            assert reference[1:] in tags.ids, f"{reference} leads nowhere"
+    for target in re.findall(r"url\((#[^)]*)\)", page):
+        assert target[1:] in tags.ids
+    assert "@import" not in page
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "http" not in style
+
+
+def test_every_claim_has_its_row_its_numbers_and_its_verdict(report: Report, page: str) -> None:
+    for check in report.checks:
+        assert check.verdict in ("agrees", "disagrees", "measured", "proved")
+        assert f'id="check-{check.name}"' in page
+        assert check.source
+        assert check.sample_size
+        if check.p_value is not None:
+            assert check.alternative
+            assert check.power is not None
+    names = [check.name for check in report.checks]
+    for required in ("success_gaussian", "success_decoupled", "equivalence", "hebbian", "adam"):
+        assert any(name.startswith(required) for name in names), required
+    assert {"statistical_dimension", "active_competitors", "embeddings"} <= set(names)
+
+
+def test_derivation_is_typeset_in_full(report: Report, page: str) -> None:
+    derivation = next(s.derivation for s in report.sections if s.derivation)
+    assert len(derivation.steps) >= 10
+    assert page.count('<math xmlns="http://www.w3.org/1998/Math/MathML"') == len(derivation.steps)
+    visible = re.sub(r"<[^>]*>", "", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL))
+    assert "\\" not in visible, "LaTeX shows through"
+
+
+def test_threshold_table_holds_certified_digits(report: Report) -> None:
+    """delta(9) and p_c(10) by a route of their own: mpmath's sum over k with its own quadrature."""
+    mpmath = pytest.importorskip("mpmath")
+    rows = {
+        row[0]: row
+        for section in report.sections
+        if section.identifier == "thresholds"
+        for row in section.tables[0].rows
+    }
+
+    def gaussian_mean(f: object, k: int) -> object:
+        s = mpmath.sqrt(k + 1)
+        return mpmath.quad(
+            lambda x: f(x / s) * mpmath.npdf(x),
+            mpmath.linspace(-9, 9, 13),  # type: ignore[operator]
+        )
+
+    M, delta = 9, mpmath.mpf(0)
+    for k in range(1, M + 1):
+        # A_k as in THEORY.md section 4, real part taken.
+        A = gaussian_mean(lambda y, k=k: mpmath.re(mpmath.ncdf(mpmath.mpc(0, y)) ** k), k)
+        B = gaussian_mean(lambda g, k=k: mpmath.ncdf(g) ** (M - k), k)
+        delta += k * mpmath.binomial(M, k) * A * B
+    assert float(rows["10"][1]) == pytest.approx(float(delta), rel=1e-9)
+    assert float(rows["10"][2]) == pytest.approx(float(np.log(10) / delta), rel=1e-9)
+
+
+def test_json_is_complete_and_finite(report: Report) -> None:
+    data = json.loads(render(report, "json"))
+    assert [c["name"] for c in data["checks"]] == [c.name for c in report.checks]
+    for check in data["checks"]:
+        assert {row["source"] for row in check["table"]} <= {"theory", "simulation"}
+    assert data["settings"]["seed"] == 0
+    assert "torch" in data["versions"]
+    assert data["seconds"]["total"] > 0
+
+
+def test_markdown_tables_are_rectangular(report: Report) -> None:
+    text = render(report, "markdown")
+    assert text.count("$$") == 2 * sum(
+        len(s.derivation.steps) for s in report.sections if s.derivation
+    )
+    width = None
+    for line in text.splitlines():
+        if line.startswith("|"):
+            cells = len(re.findall(r"(?<!\\)\|", line)) - 1
+            assert width in (None, cells), line
+            width = cells
+        else:
+            width = None
+    for check in report.checks:
+        assert check.claim.replace("|", "\\|") in text
+
+
+def test_undecided_instances_are_shown(report: Report, page: str) -> None:
+    check = report.checks[0]
+    check.undecided += 3
+    try:
+        assert f"{check.undecided} undecided" in render(report, "html")
+    finally:
+        check.undecided -= 3
+
+
+def test_hostile_names_stay_text(report: Report) -> None:
+    check = report.checks[-1]
+    claim, check.claim = check.claim, "<script>alert(1)</script> & more"
+    try:
+        page = render(report, "html")
+    finally:
+        check.claim = claim
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_the_same_seed_gives_the_same_counts_whatever_the_workers() -> None:
+    from validate.checks.parallel import Cell, measure_cells
+
+    cells = [Cell("decoupled", 5, 11, 7), Cell("original", 5, 12, 5)]
+    one = measure_cells(cells, seed=4, workers=1, batch=3)
+    two = measure_cells(cells, seed=4, workers=2, batch=2)
+    assert [(p.separable, p.not_separable, p.undecided) for p in one] == [
+        (p.separable, p.not_separable, p.undecided) for p in two
+    ]
+    assert [p.instances for p in one] == [7, 5]
+
+
+def test_formats_and_presets_are_refused_in_one_sentence(report: Report) -> None:
+    with pytest.raises(InvalidInput, match="html, markdown, json"):
+        render(report, "pdf")
+    with pytest.raises(InvalidInput, match="quick, paper"):
+        preset_named("fast")
+    assert set(PRESETS) == {"quick", "paper"}
+
+
+def test_mathml_refuses_what_it_cannot_set_and_sets_names_upright() -> None:
+    with pytest.raises(InvalidInput, match="LaTeX command"):
+        to_mathml(r"\undefinedthing{x}")
+    markup = to_mathml(r"r_{hat} + margin \operatorname{dist}{(x)}")
+    assert "hat" not in re.sub(r"<[^>]*>", "", markup)
+    assert "margin" in re.sub(r"<[^>]*>", "", markup)
+
+
+def test_figures_need_words_and_follow_the_theme() -> None:
+    figure, axes = new_figure()
+    axes.plot([0, 1], [0, 1], color=SERIES[1])
+    svg = to_svg(figure, identifier="a", title="T & t", description="D")
+    assert "T &amp; t" in svg
+    assert "var(--s2)" in svg
+    assert not re.search(r"#(0072b2|d55e00|1b1f24)", svg)
+    for identifier, title in [("1x", "t"), ("a b", "t"), ("ok", " ")]:
+        with pytest.raises(InvalidInput):
+            to_svg(figure, identifier=identifier, title=title, description="D")
+
+
+def test_progress_adds_up_to_the_plan() -> None:
+    """The bar ends at its end: stages report the work that the plan announced."""
+    watch = Stopwatch()
+    watch.begin("one")
+    watch.begin("two")
+    times = watch.finish()
+    assert set(times) == {"one", "two", "total"}
+    with progress_bar(2.0) as bar:
+        bar.begin("stage")
+        bar.advance(2.0)
+        assert bar.fraction == pytest.approx(1.0)
+
+
+def test_the_plan_matches_the_work_reported() -> None:
+    from tests.validate.small_report import SMALL, reported_work
+    from validate.report.run import planned_work
+
+    assert reported_work() == pytest.approx(planned_work(SMALL), rel=1e-6)
+
+
+def test_templates_are_found_as_package_data() -> None:
+    folder = Path(__file__).parents[2] / "validate" / "report"
+    assert (folder / "report.html.j2").is_file()
+    assert (folder / "style.css").is_file()
