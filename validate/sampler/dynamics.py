@@ -70,8 +70,8 @@ class Motion:
 
         Returns the indices of the chains whose time has just run out.
         """
-        # Rounding may leave a touched margin just below 0; 0 with v < 0 is a wall touched now (slope
-        # -inf, time 0), 0 with v > 0 a wall just left (slope inf).
+        # Rounding may leave a touched margin just below 0. A margin 0 with v < 0 is a wall touched
+        # now (slope -inf, time 0), with v > 0 a wall just left (slope inf).
         self.u.clamp_(min=0.0)
         slope = (self.v / self.u).nan_to_num_(nan=math.inf, posinf=math.inf, neginf=-math.inf)
         steepest, wall = slope.min(dim=1)

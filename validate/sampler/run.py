@@ -190,8 +190,8 @@ def _run(
         )
     if start.shape != (cone.size,) or not bool((cone.apply(start[None]) > 0).all()):
         raise InvalidInput(
-            f"the start of shape {tuple(start.shape)} lies not inside the cone of R^{cone.size}; all "
-            "its margins must be positive; give a solution"
+            f"the start of shape {tuple(start.shape)} lies not inside the cone of R^{cone.size}; "
+            "all its margins must be positive; give a solution"
         )
     generators = [
         np.random.default_rng(np.random.SeedSequence((*root, chain))) for chain in range(chains)

@@ -1,0 +1,271 @@
+"""`factcap sweep`: dimensions x loads x seeds, kept in a store that survives being killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from validate.cli.common import check_writable, require_extra, write_bytes_atomically
+
+if TYPE_CHECKING:
+    from validate.sweep import Status
+
+PLAIN_SECONDS = 30.0
+"""Without a terminal a line of progress is printed this often."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("sweep")(sweep)
+
+
+def sweep(
+    store: Annotated[
+        Path, typer.Option(help="SQLite file of the results; created, or resumed if it exists.")
+    ] = ...,  # type: ignore[assignment]
+    dims: Annotated[str, typer.Option(help="Dimensions d, as in 10,20,40.", metavar="D,...")] = ...,  # type: ignore[assignment]
+    problem: Annotated[
+        str, typer.Option(help="gaussian, decoupled or original.", metavar="KIND")
+    ] = "original",
+    loads: Annotated[
+        str | None,
+        typer.Option(help="Loads FIRST:LAST:STEP or a,b,c; p log p / d^2.", metavar="LOADS"),
+    ] = None,
+    facts: Annotated[
+        str | None, typer.Option(help="Numbers of facts instead of loads.", metavar="P,...")
+    ] = None,
+    load_unit: Annotated[
+        str,
+        typer.Option(
+            "--load-unit",
+            help="plogp: p log p / d^2; ratio: p / d^2; critical: p / p_c of the theory.",
+            metavar="UNIT",
+        ),
+    ] = "plogp",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="exact, adam, hebbian, pseudo_inverse, or sample (overlap of random solutions).",
+            metavar="METHOD",
+        ),
+    ] = "exact",
+    seeds: Annotated[int, typer.Option(help="Instances of each size.", metavar="N")] = 20,
+    seed: Annotated[int, typer.Option(help="Root of the random streams.", metavar="ROOT")] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes.", metavar="N")] = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler, as in tcp://host:8786.", metavar="ADDRESS"),
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Write the results to a .csv or .parquet file at the end.")
+    ] = None,
+    competitors: Annotated[
+        int | None, typer.Option(help="Competitors of a fact; p - 1 if not given.", metavar="M")
+    ] = None,
+    dim_out: Annotated[
+        int | None, typer.Option("--dim-out", help="Output dimension, if not d.", metavar="D")
+    ] = None,
+    rank_ratio: Annotated[
+        float | None,
+        typer.Option("--rank-ratio", help="Rank of W over d, in (0, 1]; adam only.", metavar="R"),
+    ] = None,
+    ensemble: Annotated[
+        str,
+        typer.Option(
+            help="gaussian, sphere, rademacher, sparse[:DENSITY] or correlated[:EXPONENT].",
+            metavar="LAW",
+        ),
+    ] = "gaussian",
+    samples: Annotated[
+        int | None,
+        typer.Option(help="Points of each of 8 chains; method sample only.", metavar="N"),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            help="Seconds for one exact verdict; the results then depend on the machine.",
+            metavar="S",
+        ),
+    ] = None,
+    threads: Annotated[
+        int,
+        typer.Option(
+            help="Threads of one cell; part of what identifies a result.",
+            metavar="N",
+        ),
+    ] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Run every cell (dimension, load, instance) that the store does not hold yet.
+
+    Kill it at any time and give the same command again: no finished cell is lost or repeated, and
+    the exported results are the same bytes. Several processes may work on one store at once.
+    """
+    # One thread a cell, for BLAS too: read when NumPy is first imported, below.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(max(1, threads))
+    require_extra("torch", "pandas", "pyarrow", "joblib")
+    from validate.store import Store
+    from validate.sweep import export as to_bytes
+    from validate.sweep import make_plan, parse_counts, parse_loads, results_frame, run
+    from validate.sweep.results import check_export
+
+    if export is not None:
+        check_export(export)
+        check_writable(export)
+    plan = make_plan(
+        problem,
+        dims=parse_counts(dims, "dims"),
+        loads=None if loads is None else parse_loads(loads),
+        facts=None if facts is None else parse_counts(facts, "facts"),
+        method=method,
+        seeds=seeds,
+        root=seed,
+        load_unit=load_unit,
+        dim_out=dim_out,
+        competitors=competitors,
+        ensemble=ensemble,
+        rank_ratio=rank_ratio,
+        time_limit=time_limit,
+        samples=samples,
+        threads=threads,
+    )
+    with Store.open(store) as opened:
+        try:
+            with _display(quiet=json) as show:
+                status = run(plan, opened, jobs=jobs, dask=dask, progress=show)
+        except KeyboardInterrupt:
+            print(
+                f"factcap: interrupted; finished cells are kept in {str(store)!r}, give the same "
+                "command again to go on",
+                file=sys.stderr,
+            )
+            raise SystemExit(130) from None
+        frame = results_frame(opened, plan)
+    if export is not None:
+        write_bytes_atomically(export, to_bytes(frame, export))
+    _report(frame, status, store, export, json)
+
+
+@contextmanager
+def _display(*, quiet: bool) -> Iterator[Callable[[Status], None]]:
+    """Progress, rate and time left: a bar on a terminal, else a line now and then."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda status: None
+    elif console.is_terminal:
+        with _bar(console) as show:
+            yield show
+    else:
+        yield _Lines()
+
+
+@contextmanager
+def _bar(console: Any) -> Iterator[Callable[[Status], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        TextColumn("cells"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("cells", total=None, pace="")
+
+        def show(status: Status) -> None:
+            bar.update(task, completed=status.finished, total=status.total, pace=_pace(status))
+
+        yield show
+
+
+class _Lines:
+    """Prints the first and the last state, and one every half minute."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, status: Status) -> None:
+        if status.seconds >= self._next or status.finished == status.total:
+            self._next = status.seconds + PLAIN_SECONDS
+            pace = _pace(status)
+            print(
+                f"{status.finished} of {status.total} cells" + (f", {pace}" if pace else ""),
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _pace(status: Status) -> str:
+    left = status.seconds_left
+    if left is None or status.rate <= 0:
+        return ""
+    return f"{status.rate:.3g} cells/s, {duration(left)} left"
+
+
+def duration(seconds: float) -> str:
+    """A time in two units.
+
+    >>> duration(5.2), duration(125), duration(7322), duration(200000)
+    ('5 s', '2 min 05 s', '2 h 02 min', '2 d 07 h')
+    """
+    s = round(seconds)
+    if s < 60:
+        return f"{s} s"
+    if s < 3600:
+        return f"{s // 60} min {s % 60:02d} s"
+    if s < 86400:
+        return f"{s // 3600} h {s % 3600 // 60:02d} min"
+    return f"{s // 86400} d {s % 86400 // 3600:02d} h"
+
+
+def _report(frame: Any, status: Status, store: Path, export: Path | None, json: bool) -> None:
+    from validate.cli.common import print_json
+    from validate.sweep.summary import COLUMNS, summary
+
+    rows = summary(frame)
+    if json:
+        print_json(
+            {
+                "store": str(store),
+                "export": None if export is None else str(export),
+                "cells": status.total,
+                "found": status.resumed,
+                "computed": status.here,
+                "sizes": rows,
+            }
+        )
+        return
+    from rich.table import Table
+
+    from validate.cli.output import console
+
+    table = Table(title=f"{frame['problem'][0]} problem, {frame['method'][0]}")
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in rows)]
+    for name in shown:
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in rows:
+        table.add_row(*(_show(row.get(name)) for name in shown))
+    screen = console()
+    screen.print(table)
+    where = f"{store}" if export is None else f"{store}, exported to {export}"
+    screen.print(
+        f"{status.total} cells: {status.resumed} found, {status.here} computed here; {where}"
+    )
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

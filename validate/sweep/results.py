@@ -1,0 +1,88 @@
+"""Results as a pandas frame, and files of it that are the same bytes for the same results."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from replica.errors import InvalidInput
+from validate.store import Store, key_of
+from validate.sweep.cell import Cell
+from validate.sweep.code import code_version
+from validate.sweep.plan import Plan
+
+SUFFIXES = (".csv", ".parquet")
+RESULT_COLUMNS = ("verdict", "accuracy")
+SAMPLE_COLUMNS = (
+    "overlap",
+    "overlap_stderr",
+    "start_overlap",
+    "effective_size",
+    "r_hat",
+    "bounces",
+)
+
+
+def results_frame(store: Store, plan: Plan | None = None) -> Any:
+    """Finished cells as a pandas frame, one row a cell: configuration, load, result, code version.
+
+    With a plan: its cells of the current code version, in the plan's order. Without: all rows of
+    the store, ordered by key. No timing is in it; those are in `store.seconds()`.
+
+    >>> import tempfile
+    >>> from validate.sweep import make_plan, run
+    >>> plan = make_plan("original", dims=[4], facts=[5], method="hebbian", seeds=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Store.open(Path(folder) / "s.sqlite") as store:
+    ...         status = run(plan, store)
+    ...         frame = results_frame(store, plan)
+    >>> len(frame), status.here
+    (2, 2)
+    """
+    import pandas as pd
+
+    keys = None
+    if plan is not None:
+        code = code_version()
+        keys = [key_of(cell.config, code) for cell in plan.cells]
+    records = []
+    for row in store.rows(keys):
+        cell = Cell(**row.config)
+        record: dict[str, Any] = {**row.config, "load": cell.load}
+        wanted = SAMPLE_COLUMNS if cell.method == "sample" else RESULT_COLUMNS[1:]
+        record["verdict"] = row.result["verdict"]
+        record |= {name: row.result.get(name) for name in wanted}
+        record["code"] = row.code
+        records.append(record)
+    frame = pd.DataFrame.from_records(records)
+    for name in ("rank_ratio", "time_limit", "accuracy", *SAMPLE_COLUMNS):
+        if name in frame:
+            frame[name] = frame[name].astype("float64")
+    if "samples" in frame:
+        frame["samples"] = frame["samples"].astype("Int64")
+    return frame
+
+
+def check_export(path: Path) -> None:
+    """Refuse, before long work, an export file of an unknown kind."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidInput(
+            f"the export file {str(path)!r} ends in {path.suffix or 'nothing'!r}; it must end in "
+            f"{' or '.join(SUFFIXES)}; give such a name"
+        )
+
+
+def export(frame: Any, path: Path) -> bytes:
+    """The frame as the bytes of a CSV or Parquet file, by the suffix of `path`.
+
+    Equal frames give equal bytes (Parquet: with equal versions of pandas and pyarrow). Floats are
+    written with all their digits.
+    """
+    check_export(path)
+    buffer = io.BytesIO()
+    if path.suffix.lower() == ".csv":
+        frame.to_csv(buffer, index=False, lineterminator="\n")
+    else:
+        frame.to_parquet(buffer, index=False, engine="pyarrow")
+    return buffer.getvalue()

@@ -1,0 +1,55 @@
+"""One line a size: how many instances were separable, what the methods recalled."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from validate.checks.statistics import clopper_pearson
+
+COLUMNS = (
+    "dim",
+    "facts",
+    "load",
+    "instances",
+    "separable",
+    "not_separable",
+    "undecided",
+    "low",
+    "high",
+    "accuracy",
+    "overlap",
+    "overlap_stderr",
+)
+
+
+def summary(frame: Any) -> list[dict[str, Any]]:
+    """Counts of each (dim, facts) of a frame of one problem and method.
+
+    `low`, `high`: exact 95 % interval of the probability that an instance is separable, with
+    undecided instances counted both ways; `accuracy` and `overlap`: means over the instances that
+    have one, `overlap_stderr` the standard error of that mean over instances.
+    """
+    rows = []
+    for (dim, facts), group in frame.groupby(["dim", "facts"], sort=False):
+        count = {v: int((group["verdict"] == v).sum()) for v in ("separable", "not_separable")}
+        n, yes = len(group), count["separable"]
+        undecided = n - sum(count.values())
+        row: dict[str, Any] = {
+            "dim": int(dim),
+            "facts": int(facts),
+            "load": float(group["load"].iloc[0]),
+            "instances": n,
+            **count,
+            "undecided": undecided,
+            "low": clopper_pearson(yes, n)[0],
+            "high": clopper_pearson(yes + undecided, n)[1],
+        }
+        for name in ("accuracy", "overlap"):
+            if name in group:
+                values = group[name].dropna().tolist()
+                row[name] = math.fsum(values) / len(values) if values else None
+        if "overlap" in group and group["overlap"].count() > 1:
+            row["overlap_stderr"] = float(group["overlap"].sem())
+        rows.append(row)
+    return rows
