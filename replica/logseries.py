@@ -408,7 +408,7 @@ class LogSeries:
         return self._power(Fraction(exponent), -self.ring.order)
 
     def _power(self, r: Fraction, floor: Fraction) -> LogSeries:
-        if r.denominator == 1 and r >= 0 and len(self.terms) != 1:
+        if r.denominator == 1 and r >= 0:
             return self._natural_power(int(r))
         lead, small = self._split()
         (power, log_power), value = next(iter(lead.terms.items()))

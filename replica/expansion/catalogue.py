@@ -10,12 +10,20 @@ import sympy as sp
 
 from replica.errors import InvalidInput
 from replica.expansion import capacity as cap
-from replica.expansion import cone
+from replica.expansion import cone, hebbian
+from replica.expansion.below import (
+    LARGEST_ORDER,
+    derive_below,
+    derive_log_partition,
+    derive_maximum,
+    finish,
+)
 from replica.expansion.level import resummed_level
 from replica.expansion.result import (
     ExpansionDerivation,
     check_order,
     rational,
+    remainder_text,
     series_expression,
     series_terms,
 )
@@ -26,7 +34,6 @@ from replica.expansion.steps import (
     add_representation,
     as_strings,
     level_equation,
-    remainder_text,
     smallest_term_levels,
 )
 from replica.logseries import LogSeries
@@ -248,6 +255,50 @@ def _capacity_low_rank(order: int) -> ExpansionDerivation:
     return derivation
 
 
+def _hebbian(which: str) -> Callable[[int], ExpansionDerivation]:
+    def derive(order: int) -> ExpansionDerivation:
+        single = which == "typical"
+        name = "a typical fact" if single else "every fact"
+        derivation = ExpansionDerivation(f"Hebbian memory: load at which {name} is recalled")
+        u, b, x, y = sp.symbols("u b x y", positive=True)
+        facts, z = sp.symbols("p z", positive=True)
+        cdf = sp.erfc(-y / sp.sqrt(2)) / 2
+        density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
+        recalled = sp.Integral(density * (cdf ** (facts - 1)).subs(y, u + z), (z, -sp.oo, sp.oo))
+        derivation.add(
+            "Probability that a fact is recalled, u = 1/sigma = d/sqrt(p)",
+            recalled,
+            "score 1 + sigma z against the largest of p - 1 scores sigma z_rho",
+        )
+        threshold = hebbian.typical_threshold if single else hebbian.all_facts_threshold
+        condition = recalled if single else recalled**facts
+        derivation.add("Threshold", sp.Eq(condition, sp.Rational(1, 2)), "even odds of success")
+        moment = hebbian.maximum_moments(2, 2)[1]
+        derivation.add(
+            "Mean of x, the maximum being b + x/b with p phi(b) = b",
+            hebbian.in_constants(moment[0] + moment[1] / b**2),
+            "Gumbel law with its corrections; higher moments likewise",
+        )
+        root = threshold(2 * order + 1)
+        plain = {root.ring.symbol: b, root.ring.log_symbol: sp.log(b)}
+        derivation.add(
+            f"u in b, remainder {remainder_text(root)}",
+            hebbian.in_constants(root.as_expr().subs(plain)),
+            "contracting iteration in the ring of series in 1/b and log b",
+        )
+        del x
+        load = hebbian.typical_load if single else hebbian.all_facts_load
+        finish(
+            derivation,
+            load(order),
+            "alpha = L / u^2 with b^2 = W(p^2/(2 pi)) inserted",
+            hebbian.in_constants,
+        )
+        return derivation
+
+    return derive
+
+
 _IN_T = "powers of 1/T^2 beyond the leading term"
 _IN_L = "powers of 1/L, L = log p: every term down to L^(-order) is given"
 
@@ -287,4 +338,12 @@ CATALOGUE: dict[str, Entry] = {
         3,
         _IN_L,
     ),
+    "log_partition": Entry(
+        derive_log_partition, 4, "powers of 1/b^2, b^2 = W(M^2/(2 pi)), in E log Z at fixed q < 1"
+    ),
+    "overlap": Entry(lambda order: derive_below("overlap", order), LARGEST_ORDER, _IN_L),
+    "free_entropy": Entry(lambda order: derive_below("free_entropy", order), LARGEST_ORDER, _IN_L),
+    "gaussian_maximum": Entry(derive_maximum, 10, _IN_L),
+    "hebbian_typical": Entry(_hebbian("typical"), 3, _IN_L),
+    "hebbian_all": Entry(_hebbian("all"), 2, _IN_L),
 }

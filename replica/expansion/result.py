@@ -67,3 +67,10 @@ def check_order(order: int, largest: int, name: str) -> None:
             f"the order is {order!r}; the expansion {name!r} is available for whole orders from 0 "
             f"to {largest}; give such an order"
         )
+
+
+def remainder_text(series: LogSeries) -> str:
+    """The O-term as plain text, such as O(ell**2/L**2)."""
+    if series.remainder is None:
+        return "0"
+    return str(LogSeries(series.ring, {}, series.remainder))

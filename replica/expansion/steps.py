@@ -19,7 +19,6 @@ from replica.expansion.representation import (
     stationarity,
 )
 from replica.expansion.result import ExpansionDerivation, rational
-from replica.logseries import LogSeries
 
 LEVEL_T = sp.Symbol("T", positive=True)
 REGIME = (
@@ -104,10 +103,3 @@ def smallest_term_levels(coefficients: list[Fraction]) -> list[sp.Rational | Non
         rational(abs(after / before)) if before else None
         for before, after in pairwise(coefficients)
     ]
-
-
-def remainder_text(series: LogSeries) -> str:
-    """The O-term as plain text, such as O(ell**2/L**2)."""
-    if series.remainder is None:
-        return "0"
-    return str(LogSeries(series.ring, {}, series.remainder))
