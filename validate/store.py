@@ -413,6 +413,6 @@ def _first_trouble(connection: sqlite3.Connection) -> str:
     except sqlite3.DatabaseError as error:
         return str(error)
     if answer != "ok":
-        return str(answer)
+        return " ".join(str(answer).split())
     missing = {"results", "runs", "claims"} - names
     return f"it has no table {', '.join(sorted(missing))}" if missing else ""
