@@ -163,6 +163,18 @@ class Certified:
         """Number of proved significant digits (correctly rounded); 0 if not even one is."""
         return _proved(*self.bounds)[1]
 
+    def rounded_up(self, digits: int = 3) -> Certified:
+        """An exact decimal of so many digits that is at least every number of the enclosure.
+
+        >>> Certified.from_decimal("0.12345", "1e-9").rounded_up()
+        Certified(0.124)
+        """
+        top = self.bounds[1]
+        if top == 0:
+            return Certified.from_decimal("0")
+        unit = _power_of_ten(exponent := _floor_log10(abs(top)) - digits + 1)
+        return Certified.from_decimal(_decimal(math.ceil(top / unit), exponent))
+
     def to_string(self, digits: int | None = None) -> str:
         """Proved digits, at most `digits` of them, each correctly rounded.
 

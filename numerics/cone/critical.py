@@ -36,10 +36,11 @@ def critical_load(
     """alpha_c(p) = log p / delta(M): the load p log p / d^2 at which p facts become critical.
 
     Arguments: `facts` p >= 2; `competitors` M (default p - 1); `digits` relative accuracy;
-    `margin` >= 0. Raises `InvalidInput`. Source: capacity condition gamma_c delta = 1; tends to 1/2, slowly.
+    `margin` >= 0. Raises `InvalidInput`. Source: capacity condition gamma_c delta = 1. It tends to
+    1/2, slowly.
 
     >>> print(critical_load(1000, digits=8).to_string(4))
-    0.8515
+    0.8507
     """
     count, rivals = _facts_and_competitors(facts, competitors)
     check_digits(digits)
@@ -116,10 +117,9 @@ def critical_facts(
     """Largest p with p delta(p - 1) <= d_in d_out I(rank_ratio), decided rigorously.
 
     Arguments: `dim` d_in, `dim_out` d_out (default d_in); `competitors` M if it does not grow
-    with p; `rank_ratio` in (0, 1] (square memories only); `margin` >= 0. If not even two facts fit, 1 is
-    returned (one fact has no competitor); with `competitors` given, 0. At full rank and without a
-    margin the 50 % point of the success probability lies within about one fact of it.
-    Raises `InvalidInput`, `Undecided`. Source: capacity condition gamma_c delta = 1.
+    with p; `rank_ratio` in (0, 1] (square memories only); `margin` >= 0. If not even two facts fit,
+    1 is returned (one fact has no competitor); with `competitors` given, 0. Raises `InvalidInput`,
+    `Undecided`. Source: capacity condition gamma_c delta = 1.
 
     >>> critical_facts(20), critical_facts(1), critical_facts(10, competitors=2)
     (86, 2, 120)
@@ -160,7 +160,7 @@ def _growing_facts(budget: _Budget) -> int:
         low, high = high, min(high * high, 2 * budget.parameters + 3)
         if high > 10**MAX_EXPONENT:
             raise InvalidInput(
-                f"the threshold for {budget.parameters} parameters exceeds 10^{MAX_EXPONENT} facts; "
+                f"the threshold for {budget.parameters} weights exceeds 10^{MAX_EXPONENT} facts; "
                 "give a smaller dimension"
             )
     while high - low > 1:

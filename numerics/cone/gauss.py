@@ -63,11 +63,6 @@ def float_mills(t: float) -> float:
     return math.exp(float_log_laplace(-t) + LOG_SQRT_2PI)
 
 
-def float_log_upper_tail(t: float) -> float:
-    """log Q(t) in floating point."""
-    return float_log_laplace(-t) - 0.5 * t * t
-
-
 def float_log(number: Any) -> float:
     """log of a positive ball, integer or float as a float, of any size."""
     return float((arb(number).log()).mid())

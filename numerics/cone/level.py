@@ -299,7 +299,7 @@ class LevelSum:
 
 
 def _log_modulus_bound(t: Any, t_next: Any, y: Any, phi: Any, tail: Any, tail_next: Any) -> Any:
-    """Upper bound on log |Phi| on the piece of the ray with real parts in [t, t_next], height <= y."""
+    """Upper bound on log |Phi| on the piece of the ray between t and t_next, height <= y."""
     growth = (y * y / 2).exp()
     turn = (t_next * y).upper()
     swing = 1 - turn.cos() if turn < arb.pi() else arb(2)

@@ -43,7 +43,7 @@ def rank_factor(rank_ratio: Any, digits: int = 15) -> Certified:
     I ~ 4 rank_ratio for small ranks.
 
     >>> print(rank_factor("0.5", 16).to_string(15))
-    0.893730793877983
+    0.893730793878054
     >>> rank_factor(1) == 1
     True
     """

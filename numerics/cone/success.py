@@ -125,7 +125,7 @@ def failure_probability(
 
 def success_ball(parameters: int, facts: int, competitors: int, digits: int) -> Any:
     """As `success_probability`, unchecked and as a ball."""
-    if parameters - 1 >= facts * competitors:
+    if parameters >= facts * competitors:  # K_tot <= pM, and only the parity of N - 1 counts
         return arb(1)
     if _is_above(parameters, facts, competitors):
         # the failure is the smaller one: an absolute accuracy of it is enough
@@ -137,7 +137,7 @@ def success_ball(parameters: int, facts: int, competitors: int, digits: int) -> 
 
 def failure_ball(parameters: int, facts: int, competitors: int, digits: int) -> Any:
     """As `failure_probability`, unchecked and as a ball."""
-    if parameters - 1 >= facts * competitors:
+    if parameters >= facts * competitors:  # K_tot <= pM, and only the parity of N - 1 counts
         return arb(0)
     if _is_above(parameters, facts, competitors):
         return _probability(parameters, facts, competitors, digits, False)
@@ -177,8 +177,8 @@ def _probability(
             return ball
         extra = 2 * extra + 4
     raise InvalidInput(
-        f"the probability for {facts} facts in {parameters} parameters is too small or too close to "
-        f"1 for {digits} relative digits; ask for fewer digits or for a size nearer to the threshold"
+        f"the probability for {facts} facts in {parameters} weights is too small or too close to 1 "
+        f"for {digits} relative digits; ask for fewer digits or a size nearer to the threshold"
     )
 
 
@@ -285,7 +285,8 @@ def _relevant_angles(law: _Law, r: Any, count: int, nats: float) -> tuple[int, A
     """Last angle index to evaluate, and a bound on the mean of |integrand|/maximum beyond it.
 
     |G(r e^{i theta})|/G(r) is the characteristic function of the tilted law of K. Between mesh
-    points it changes by at most E|K - c| <= (E(K-c)^2)^{1/2}, and near 0 by E(K-c)^2 theta, c its mean.
+    points it changes by at most E|K - c| <= (E(K-c)^2)^{1/2}, and near 0 by E(K-c)^2 theta,
+    c its mean.
     """
     last = count // 2
     if last <= _ALL_NODES:

@@ -262,5 +262,5 @@ def intrinsic_volumes(
     return IntrinsicVolumes(
         competitors,
         tuple(Certified(v) for v in found.balls),
-        Certified(found.cut.beyond(0)),
+        Certified(found.cut.beyond(0)).rounded_up(),
     )
