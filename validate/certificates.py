@@ -53,9 +53,9 @@ class Certificate:
     `verdict`: "separable", "not_separable" or "undecided"; `claimed`: what the solver said;
     `margin`: proved lower bound of the least margin of W over its Frobenius norm, and
     `margin_above`: proved upper bound of that of every W if the solver gave multipliers (both for
-    separable); `residual`: proved upper bound of |A^T l| for multipliers of sum 1, and `correction`: proved
-    upper bound of the relative change of a multiplier that makes the residual exactly zero (not
-    separable); `method`: how it was proved; `reason`: why not, if undecided.
+    separable); `residual`: proved upper bound of |A^T l| for multipliers of sum 1, and
+    `correction`: proved upper bound of the relative change of a multiplier that makes the residual
+    exactly zero (both for not separable); `method`: how it was proved; `reason`: why it was not.
     """
 
     verdict: str
@@ -107,7 +107,7 @@ def rows_of(problem: Problem) -> Rows:
             return outputs[others + (others >= targets[start:stop, None])]
 
         largest = max(_largest(inputs), _largest(outputs))
-        return FactoredRows(inputs, outputs[targets], shared, problem.competitors, largest)
+        return FactoredRows(inputs, outputs[targets], shared, problem.competitors, largest, outputs)
     if isinstance(problem, DecoupledProblem):
         inputs = problem.inputs.numpy(force=True)
         outputs = problem.outputs.numpy(force=True)
@@ -200,6 +200,10 @@ def check_not_separable(
     residual = rows.residual(l)
     if rows.exactly_balanced(l):
         return Certificate("not_separable", claimed, "exact", residual=0.0, correction=0.0)
+    smaller = rows.reduced(l)
+    if smaller is not None:
+        rows, l = smaller, l[l.any(axis=1)]
+        residual = rows.residual(l)
     G, error = rows.gram(l)
     lower = least_eigenvalue_bound(G, error, wanted=4.0 * residual**2 + TINY)
     if lower is None or not lower > 0:

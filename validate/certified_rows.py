@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 FloatArray = NDArray[np.float64]
 Index = tuple[int, ...]
@@ -68,6 +70,10 @@ class Rows(abc.ABC):
     def residual(self, multipliers: FloatArray) -> float:
         """Upper bound of |A^T l|."""
 
+    def reduced(self, multipliers: FloatArray) -> Rows | None:
+        """Rows on fewer coordinates that prove the same, for multipliers with few nonzero rows."""
+        return None
+
     @abc.abstractmethod
     def gram(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
         """A^T diag(l^2) A over rows that include enough of the large l, and an error bound.
@@ -86,7 +92,7 @@ class FactoredRows(Rows):
     """a_{mu rho} = (t_mu - r_{mu rho}) (x) e_mu.
 
     `inputs` (p, d_in), `outputs` (p, d_out) hold e and t; `rivals(a, b)` gives r of the facts
-    a <= mu < b, shape (b - a, M, d_out).
+    a <= mu < b, shape (b - a, M, d_out); `shared` the outputs, if all t and r are among them.
     """
 
     def __init__(
@@ -96,7 +102,9 @@ class FactoredRows(Rows):
         rivals: Callable[[int, int], FloatArray],
         competitors: int,
         largest: float,
+        shared: FloatArray | None = None,
     ) -> None:
+        self.shared = shared
         self.inputs, self.outputs, self.rivals = inputs, outputs, rivals
         self.facts, self.dim_in = inputs.shape
         self.dim_out = outputs.shape[1]
@@ -154,6 +162,38 @@ class FactoredRows(Rows):
             size += (l @ np.abs(v))[:, 0].T @ np.abs(self.inputs[facts])
         g = gamma(2 * self.facts + self.competitors + 6)
         return norm_above(value) + norm_above(SLACK * g * size + TINY)
+
+    def reduced(self, multipliers: FloatArray) -> FactoredRows | None:
+        """The same rows on fewer coordinates, if the facts that carry multipliers need fewer.
+
+        If their inputs are E = E_J C with columns J, exactly, then A^T l = 0 follows from the
+        columns J alone; likewise for the differences of outputs that all facts share.
+        """
+        facts = np.flatnonzero(multipliers.any(axis=1))
+        inputs = self.inputs[facts]
+        columns = spanning_columns(inputs)
+        if columns is None:
+            return None
+        rows = np.arange(self.dim_out)
+        if self.shared is not None:
+            found = spanning_columns(self.shared, differences=True)
+            if found is None:
+                return None
+            rows = found
+        if columns.size == self.dim_in and rows.size == self.dim_out:
+            return None
+
+        def rivals(start: int, stop: int) -> FloatArray:
+            blocks = [self.rivals(mu, mu + 1)[..., rows] for mu in facts[start:stop].tolist()]
+            return np.concatenate(blocks)
+
+        return FactoredRows(
+            np.ascontiguousarray(inputs[:, columns]),
+            np.ascontiguousarray(self.outputs[facts][:, rows]),
+            rivals,
+            self.competitors,
+            self._largest,
+        )
 
     def gram(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
         d, e = self.dim_out, self.dim_in
@@ -247,6 +287,36 @@ class ExplicitRows(Rows):
             trace += float(np.square(rows).sum())
             used += rows.shape[0]
         return G, SLACK * gamma(used + 8) * trace + TINY
+
+
+def spanning_columns(x: FloatArray, *, differences: bool = False) -> NDArray[np.int64] | None:
+    """Columns J with x = x_J C exactly (C rational), as few as possible; None if unproved.
+
+    With `differences` the same for the differences of rows, that is up to a constant row. All
+    columns qualify without proof; fewer are proved by ranks in exact integer arithmetic.
+    """
+    _, triangle, order = qr(x - x[0] if differences else x, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(triangle))
+    rank = int(np.count_nonzero(diagonal > 1e-10 * diagonal[0]))
+    if rank == x.shape[1]:
+        return np.arange(rank)
+    columns = np.sort(order[:rank])
+    ones = np.ones((x.shape[0], int(differences)))
+    whole, part = np.hstack([x, ones]), np.hstack([x[:, columns], ones])
+    return columns if exact_rank(whole) == exact_rank(part) == part.shape[1] else None
+
+
+def exact_rank(x: FloatArray) -> int:
+    """The rank of a matrix of floats, read as exact rationals."""
+    mantissas, exponents = np.frexp(x)
+    # Exact: a float is a 53-bit integer times a power of two. Rows may be scaled one by one.
+    integers = np.ldexp(mantissas, 53).astype(np.int64)
+    lowest = np.where(x != 0, exponents, np.iinfo(np.int32).max).min(axis=1)
+    rows = [
+        [m << (e - low) if m else 0 for m, e in zip(ms, es, strict=True)]
+        for ms, es, low in zip(integers.tolist(), exponents.tolist(), lowest.tolist(), strict=True)
+    ]
+    return int(flint.fmpz_mat(rows).rank())
 
 
 def norm_above(x: FloatArray) -> float:

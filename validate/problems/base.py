@@ -66,6 +66,10 @@ class Problem(abc.ABC):
         """The nested instance of the first `facts` facts, with M = facts - 1 unless given."""
 
     @abc.abstractmethod
+    def subset(self, facts: Tensor) -> Self:
+        """The instance of the facts with the given indices, against the same competitors."""
+
+    @abc.abstractmethod
     def to(self, device: torch.device | str) -> Self:
         """The same instance on another device."""
 

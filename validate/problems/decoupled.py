@@ -66,6 +66,14 @@ class DecoupledProblem(Problem):
             rivals=self.rivals[:facts, :M],
         )
 
+    def subset(self, facts: Tensor) -> Self:
+        return replace(
+            self,
+            inputs=self.inputs[facts],
+            outputs=self.outputs[facts],
+            rivals=self.rivals[facts],
+        )
+
     def to(self, device: torch.device | str) -> Self:
         return replace(
             self,

@@ -55,5 +55,8 @@ class GaussianProblem(Problem):
         facts, M = check_prefix(facts, competitors, (self.facts, self.competitors))
         return replace(self, matrices=self.matrices[:facts, : M + 1])
 
+    def subset(self, facts: Tensor) -> Self:
+        return replace(self, matrices=self.matrices[facts])
+
     def to(self, device: torch.device | str) -> Self:
         return replace(self, matrices=self.matrices.to(device))

@@ -76,6 +76,9 @@ class OriginalProblem(Problem):
             targets=self.targets[:facts] if same else shorter,
         )
 
+    def subset(self, facts: Tensor) -> Self:
+        return replace(self, inputs=self.inputs[facts], targets=self.targets[facts])
+
     def to(self, device: torch.device | str) -> Self:
         return replace(
             self,

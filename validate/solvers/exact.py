@@ -9,6 +9,7 @@ import torch
 
 from replica.errors import InvalidInput
 from validate.problems import Problem
+from validate.solvers.faces import impossible_facts, needs_a_face
 from validate.solvers.interior_point import RawResult, interior_point
 from validate.solvers.maximum_margin import maximum_margin as widest
 from validate.solvers.operators import Operator, RowsOperator, operator_of
@@ -91,6 +92,10 @@ def solve_many(
                 )
                 for index, r in enumerate(raw)
             ]
+        raw = [
+            impossible_facts(p, r, deadline) if needs_a_face(p, r) else r
+            for p, r in zip(local, raw, strict=True)
+        ]
     seconds = (time.monotonic() - start) / len(problems)
     return [_solution(p, r, seconds) for p, r in zip(problems, raw, strict=True)]
 

@@ -19,7 +19,7 @@ import torch
 
 from validate.solvers.operators import Operator, Tensor
 
-MAXIMUM_ITERATIONS = 100
+MAXIMUM_ITERATIONS = 40
 STEP_TO_BOUNDARY = 0.995
 LEAST_PRODUCT = 1e-3
 FARKAS_RESIDUAL = 1e-13
