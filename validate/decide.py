@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from validate.certificates import Certificate, check
 from validate.problems import Problem
-from validate.solvers.exact import solve_many
+from validate.solvers.exact import solve, solve_many
 from validate.solvers.solution import Solution
 
 
@@ -44,6 +44,7 @@ def decide(
     time_limit: float | None = None,
     maximum_margin: bool = False,
     device: str | None = None,
+    warm: Solution | None = None,
 ) -> Decision:
     """The certified verdict of one problem.
 
@@ -51,6 +52,7 @@ def decide(
     >>> decide(make_problem("original", dim=6, facts=6, seed=0)).verdict
     'separable'
     """
-    return decide_many(
-        [problem], time_limit=time_limit, maximum_margin=maximum_margin, device=device
-    )[0]
+    solution = solve(
+        problem, time_limit=time_limit, maximum_margin=maximum_margin, device=device, warm=warm
+    )
+    return Decision(solution, check(problem, solution))

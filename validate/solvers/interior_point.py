@@ -22,6 +22,7 @@ from validate.solvers.operators import Operator, Tensor
 MAXIMUM_ITERATIONS = 40
 STEP_TO_BOUNDARY = 0.995
 LEAST_PRODUCT = 1e-3
+WARM_SPREAD = 0.1
 FARKAS_RESIDUAL = 1e-13
 FARKAS_ROUNDS = 8
 
@@ -42,12 +43,14 @@ def interior_point(
     *,
     deadline: float | None = None,
     progress: Callable[[int, int], None] | None = None,
+    start: Tensor | None = None,
 ) -> list[RawResult]:
     """Solve every instance of the batch; `deadline` is a `time.monotonic()` value.
 
-    `progress(iterations, instances left)` is called after every iteration.
+    `start`: multipliers of similar instances (B, n). `progress(iterations, instances left)` is
+    called after every iteration.
     """
-    iteration = Iteration(operator)
+    iteration = Iteration(operator, start, 1.0 if start is None else WARM_SPREAD)
     iteration.run(deadline, progress)
     return [iteration.results[index] for index in range(len(iteration.results))]
 

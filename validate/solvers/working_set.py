@@ -28,12 +28,19 @@ def worth_a_working_set(operator: RowsOperator) -> bool:
     return operator.rows >= WORTH_IT * operator.size
 
 
-def solve_with_working_set(matrix: Tensor, deadline: float | None = None) -> RawResult:
-    """Decide A w > 0 for explicit rows A = `matrix` (n, N)."""
+def solve_with_working_set(
+    matrix: Tensor, deadline: float | None = None, start: Tensor | None = None
+) -> RawResult:
+    """Decide A w > 0 for explicit rows A = `matrix` (n, N); `start`: multipliers (n,) to try."""
     size = matrix.shape[1]
     kept, added, most = (max(1, int(x * size)) for x in (KEPT, ADDED, MOST_ADDED))
-    rows = smallest(matrix @ matrix.mean(0), kept)
     multipliers: Tensor | None = None
+    if start is None:
+        rows = smallest(matrix @ matrix.mean(0), kept)
+    else:
+        near = smallest(matrix @ (start @ matrix), kept)
+        rows = torch.unique(torch.cat([torch.topk(start, min(kept, start.numel())).indices, near]))
+        multipliers = start[rows].clamp_min(1e-3 / matrix.shape[0] * start.sum())[None]
     iterations = rounds = 0
     while True:
         rounds += 1
