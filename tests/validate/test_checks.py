@@ -280,6 +280,17 @@ def test_hebbian_recall_tends_to_the_large_d_law() -> None:
     )
 
 
+def test_large_d_law_equals_the_certified_one() -> None:
+    """Against the enclosure that is compiled from the symbolic form."""
+    from numerics.hebbian import hebbian_recall as certified
+
+    for dim, facts in ((8, 12), (20, 60), (100, 900)):
+        enclosure = certified(dim, facts, digits=12).typical.to_float_lossy()
+        assert hebbian_recall_limit(math.sqrt(facts) / dim, facts - 1) == pytest.approx(
+            enclosure, rel=1e-9
+        )
+
+
 def test_hebbian_check_agrees_and_notices_a_doubled_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments: dict[str, Any] = {"seed": 3, "nulls": 5000}
     check = check_hebbian(6, (6, 9, 13), 50, **arguments)

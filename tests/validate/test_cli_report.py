@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from replica.errors import InvalidInput
 from tests.validate.small_report import SMALL, small_report
+from validate.cli import main
 from validate.cli.report import chosen_format, register
 
 
@@ -74,20 +75,40 @@ def test_default_format() -> None:
         (["--embeddings", "{tmp}/none.npz"], "embeddings"),
     ],
 )
-def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], word: str) -> None:
+def test_bad_input_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    arguments: list[str],
+    word: str,
+) -> None:
     given = [a.replace("{tmp}", str(tmp_path)) for a in arguments]
     if "--out" not in given:
         given += ["--out", str(tmp_path / "r.html")]
-    done = subprocess.run(
-        [sys.executable, "-c", "from validate.cli import main; main()", "report", *given],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
+    monkeypatch.setattr(sys, "argv", ["factcap", "report", *given])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    lines = shown.err.strip().splitlines()
+    assert len(lines) == 1, shown.err
     assert lines[0].startswith("factcap: ")
     assert word in lines[0]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_refusals_come_before_heavy_imports(tmp_path: Path) -> None:
+    """A real process: exit code 2, no traceback, and torch is never imported."""
+    code = (
+        "import sys; from validate.cli import main\n"
+        "try: main()\nfinally: print('torch' in sys.modules, 'matplotlib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "report", "--seed", "-1", "--out", str(tmp_path / "r.html")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stdout.split() == ["False", "False"]
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -19,6 +19,16 @@ class Cell:
     instances: int
 
 
+def largest_batch(cell: Cell, entries: int = 6_000_000) -> int:
+    """Instances that fit in `entries` doubles: loky restarts workers that grow by 300 MB.
+
+    >>> largest_batch(Cell("gaussian", 20, 87, 10)), largest_batch(Cell("original", 20, 87, 10))
+    (1, 689)
+    """
+    rows = {"gaussian": cell.facts * cell.dim, "decoupled": cell.facts}.get(cell.kind, 5)
+    return max(1, entries // (rows * cell.facts * cell.dim))
+
+
 def available_cores() -> int:
     """Cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -42,9 +52,10 @@ def measure_cells(
     import joblib
 
     jobs = [
-        (number, list(range(first, min(first + batch, cell.instances))))
+        (number, list(range(first, min(first + step, cell.instances))))
         for number, cell in enumerate(cells)
-        for first in range(0, cell.instances, batch)
+        for step in [min(batch, largest_batch(cell))]
+        for first in range(0, cell.instances, step)
     ]
     jobs.sort(key=lambda job: -cells[job[0]].dim * cells[job[0]].facts)
     run = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)

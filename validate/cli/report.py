@@ -41,10 +41,11 @@ def register(app: typer.Typer) -> None:
         form = chosen_format(format, out)
         path = out if out is not None else Path(f"report{SUFFIXES[form]}")
         check_writable(path)
-        require_extra("torch", "matplotlib", "joblib", "jinja2", "latex2mathml")
-        from validate.report.presets import preset_named
+        from validate.report.presets import check_run, preset_named
 
         sizes = preset_named(preset)
+        check_run(seed, workers, embeddings)
+        require_extra("torch", "matplotlib", "joblib", "jinja2", "latex2mathml")
         from validate.report.progress import progress_bar
         from validate.report.render import render
         from validate.report.run import planned_work, run

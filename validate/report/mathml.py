@@ -27,6 +27,20 @@ def _upright(match: re.Match[str]) -> str:
     return word if word.startswith("\\") else rf"\mathrm{{{word}}}"
 
 
+def print_size(markup: str, *, normal: float = 9.5, width: float = 510.0) -> float:
+    """Font size in points at which the formula fits a printed line of `width` points.
+
+    Paper cannot scroll. A character takes about half its font size.
+
+    >>> print_size("<mi>x</mi>")
+    9.5
+    """
+    characters = len(
+        re.sub(r"<[^>]*>|&[^;]*;", lambda m: "" if m.group()[0] == "<" else "x", markup)
+    )
+    return round(min(normal, width / (0.5 * max(characters, 1))), 1)
+
+
 def to_mathml(latex: str, *, display: bool = True) -> str:
     r"""One `<math>` element for a LaTeX formula without delimiters.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from replica.errors import InvalidInput
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "data" / "capitals_minilm32.npz"
 LADDER_KINDS = ("gaussian", "decoupled", "original")
 
 
@@ -40,7 +42,7 @@ class Preset:
 PRESETS = {
     "quick": Preset(
         name="quick",
-        ladder=((10, (80, 80, 80)), (20, (8, 30, 30))),
+        ladder=((10, (60, 60, 60)), (20, (10, 28, 28))),
         targets=(0.97, 0.85, 0.6, 0.35, 0.1),
         projections=200_000,
         projection_sizes=(1, 2, 9, 86),
@@ -49,7 +51,7 @@ PRESETS = {
         hebbian_loads=(10, 15, 20, 30, 42),
         hebbian_instances=200,
         learning_dim=20,
-        learning_shares=(0.35, 0.6, 0.85, 1.0, 1.15, 1.5),
+        learning_shares=(0.4, 0.75, 0.95, 1.15, 1.5),
         learning_instances=3,
         shuffles=3,
     ),
@@ -72,11 +74,29 @@ PRESETS = {
 }
 
 
+def check_run(seed: int, workers: int | None, embeddings: Path | None) -> Path:
+    """Refuse what `run` could not use, before anything heavy is imported; the file to read.
+
+    Raises `InvalidInput` for a negative seed, fewer than one worker, or a missing file.
+    """
+    if seed < 0:
+        raise InvalidInput(f"the seed is {seed}; it must be a nonnegative integer; give 0 or more")
+    if workers is not None and workers < 1:
+        raise InvalidInput(f"workers is {workers}; it must be at least 1; leave it out for all")
+    data = EXAMPLE if embeddings is None else embeddings
+    if not data.is_file():
+        raise InvalidInput(
+            f"there is no file {str(data)!r} with embeddings; give one with --embeddings (the "
+            "example is in the source tree, examples/data/capitals_minilm32.npz)"
+        )
+    return data
+
+
 def preset_named(name: str) -> Preset:
     """The preset `name`, or one sentence that lists them.
 
     >>> preset_named("quick").instances
-    1540
+    1230
     """
     if name not in PRESETS:
         raise InvalidInput(

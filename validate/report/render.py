@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from replica.errors import InvalidInput
-from validate.report.mathml import to_mathml
+from validate.report.mathml import print_size, to_mathml
 from validate.report.model import Report
 from validate.report.prose import prose
 
@@ -40,13 +40,22 @@ def to_html(report: Report) -> str:
         report=report,
         style=Markup((folder / "style.css").read_text("utf-8")),
         mark=MARKS,
-        mathml=lambda latex: Markup(to_mathml(latex)),
+        formula=formula,
         p_text=p_text,
         prose=prose,
         verdict_line=verdict_line(report),
         false_alarm_note=false_alarm_note(report),
         strictest=report.false_alarm_rate / max(1, report.tested),
     )
+
+
+def formula(latex: str, number: int) -> Markup:
+    """A displayed formula in a box of its own that scrolls on screen and shrinks on paper."""
+    markup = to_mathml(latex)
+    return Markup(
+        '<div class="formula scroll" tabindex="0" role="group" aria-label="Formula of step {}" '
+        'style="--print-size: {}pt">{}</div>'
+    ).format(number, print_size(markup), Markup(markup))
 
 
 def to_json(report: Report) -> str:

@@ -6,17 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from numerics import cone
-from replica.errors import InvalidInput
 from validate.checks.base import settle
 from validate.checks.parallel import available_cores
 from validate.checks.theory_curve import leading_order_facts
 from validate.report import sections
 from validate.report.environment import versions
 from validate.report.model import Report
-from validate.report.presets import LADDER_KINDS, Preset
+from validate.report.presets import LADDER_KINDS, Preset, check_run
 from validate.report.progress import Reporter, Stopwatch
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "data" / "capitals_minilm32.npz"
 TITLE = "How many facts can a linear associative memory recall?"
 
 
@@ -47,16 +45,7 @@ def run(
     cores by default), `embeddings` (a file for `fit`; by default the shipped example), `reporter`
     for progress. Counts depend on the seed alone, not on `workers`.
     """
-    if seed < 0:
-        raise InvalidInput(f"the seed is {seed}; it must be a nonnegative integer; give 0 or more")
-    if workers is not None and workers < 1:
-        raise InvalidInput(f"workers is {workers}; it must be at least 1; leave it out for all")
-    data = EXAMPLE if embeddings is None else embeddings
-    if not data.is_file():
-        raise InvalidInput(
-            f"there is no file {str(data)!r} with embeddings; give one with --embeddings (the "
-            "example is in the source tree, examples/data/capitals_minilm32.npz)"
-        )
+    data = check_run(seed, workers, embeddings)
     count = available_cores() if workers is None else workers
     watch = reporter if reporter is not None else Stopwatch()
     parts = [
