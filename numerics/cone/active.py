@@ -23,7 +23,7 @@ from typing import Any
 from flint import acb, arb, fmpz
 
 from numerics.balls import working_precision
-from numerics.cone.gauss import float_log_laplace, laplace
+from numerics.cone.gauss import LOG_SQRT_2PI, float_log_laplace, laplace
 from numerics.cone.line import laplace_on_line, multiply
 
 
@@ -40,18 +40,21 @@ def active_integrals(count: int, nats: float, margin: Fraction = Fraction(0)) ->
     plain: list[Any] = []
     moment: list[Any] = []
     nats = 16.0 * math.ceil(nats / 16.0)  # few distinct accuracies, so that the cache is hit
-    width = max(4, math.ceil(0.45 * math.sqrt(nats)))
-    index = 0
     while len(plain) < count:
-        block = _block((index * width) ** 2, ((index + 1) * width) ** 2 - 1, nats, margin)
+        block = _block(len(plain), nats, margin)
         plain += block.plain
         moment += block.moment
-        index += 1
     return ActiveIntegrals(tuple(plain[:count]), tuple(moment[:count]))
 
 
 def _saddle(k: int, margin: float) -> float:
-    return 0.5 * (margin - math.sqrt(margin * margin + 4.0 * k))
+    """Root of d/dc [k log R(c) + c^2/2 - m c] = k/(m(-c)) + (k+1) c - m, by bisection."""
+    low, high = -math.sqrt(k + 1.0) - 1.0, margin + 1.0
+    for _ in range(40):
+        c = 0.5 * (low + high)
+        hazard = math.exp(-LOG_SQRT_2PI - float_log_laplace(c))
+        low, high = (low, c) if k * hazard + (k + 1) * c - margin > 0 else (c, high)
+    return 0.5 * (low + high)
 
 
 def _float_log_integrand(k: int, c: float, margin: float) -> float:
@@ -64,14 +67,32 @@ def _dyadic(number: float, bits: int) -> float:
     return math.ldexp(round(math.ldexp(mantissa, bits)), exponent - bits)
 
 
+def _contour(first: int, last: int, margin: float) -> tuple[float, float]:
+    """The common contour of a block and the largest loss (nats) of sharing it."""
+    ends = [_saddle(first, margin), _saddle(last, margin)]
+    c = _dyadic(0.5 * (ends[0] + ends[1]), 10)
+    if abs(c) < 0.25:  # the values on the line are computed from the pole of 1/w
+        c = -0.25
+    loss = max(
+        _float_log_integrand(k, c, margin) - _float_log_integrand(k, x, margin)
+        for k, x in ((first, ends[0]), (last, ends[1]))
+    )
+    return c, loss
+
+
+def _block_end(first: int, nats: float, margin: float) -> int:
+    """Last k of the block that starts at `first`: as far as one contour serves well."""
+    width = max(4, math.ceil(0.45 * math.sqrt(nats)))
+    last = (math.isqrt(first) + width) ** 2 - 1
+    while last > first and _contour(first, last, margin)[1] > 10.0 + 0.2 * nats:
+        last = first + (last - first) // 2
+    return last
+
+
 def _choose(first: int, last: int, nats: float, margin: float) -> tuple[float, float, float, float]:
     """Contour c, strip a, step h and the largest loss (nats) of sharing the contour."""
-    c = _dyadic(0.5 * (_saddle(first, margin) + _saddle(last, margin)), 10)
-    ends = [
-        (k, min(_float_log_integrand(k, x, margin) for x in (_saddle(k, margin), c)))
-        for k in (first, last)
-    ]
-    loss = max(_float_log_integrand(k, c, margin) - best for k, best in ends)
+    c, loss = _contour(first, last, margin)
+    ends = [(k, _float_log_integrand(k, _saddle(k, margin), margin)) for k in (first, last)]
     best_a, best_h = 0.0, 0.0
     for i in range(1, 60):
         a = i * 0.03 * math.sqrt(nats + 10.0)
@@ -87,7 +108,8 @@ def _choose(first: int, last: int, nats: float, margin: float) -> tuple[float, f
 
 
 @lru_cache(maxsize=512)
-def _block(first: int, last: int, nats: float, margin: Fraction) -> ActiveIntegrals:
+def _block(first: int, nats: float, margin: Fraction) -> ActiveIntegrals:
+    last = _block_end(first, nats, float(margin))
     c, a, h, loss = _choose(first, last, nats, float(margin))
     half = math.ceil(math.sqrt(2.0 * (nats + loss + 3.0)) / h)
     bits = math.ceil((nats + loss) / math.log(2)) + 2 * math.ceil(math.log2(last + 2)) + 50

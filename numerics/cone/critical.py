@@ -10,7 +10,7 @@ from flint import arb, fmpz
 
 from numerics.balls import Certified, Undecided, working_precision
 from numerics.cone.rank import check_rank_ratio, rank_factor_ball
-from numerics.cone.success import check_dimension, failure_ball
+from numerics.cone.success import check_dimension, exact_success, failure_ball
 from numerics.cone.volumes import (
     EXACT_DIMENSION,
     LOG10,
@@ -84,7 +84,7 @@ class _Budget:
         """Whether facts * delta(competitors) <= N I, exactly where both sides are rational."""
         if not self.margin and self.rank_ratio == 1 and competitors in EXACT_DIMENSION:
             return facts * EXACT_DIMENSION[competitors] <= self.parameters
-        digits = len(str(fmpz(facts))) + 4
+        digits = 10
         while digits <= MAX_DIGITS:
             with working_precision(math.ceil(digits * math.log2(10)) + 60):
                 load = self.delta(competitors, digits) * fmpz(facts)
@@ -93,7 +93,7 @@ class _Budget:
                     return True
                 if load > budget:
                     return False
-            digits *= 2
+            digits *= 3
         raise Undecided(
             f"{facts} facts: p delta and the number of parameters agree to {MAX_DIGITS} digits, so "
             "the threshold is not decided; change the margin or the rank ratio slightly"
@@ -151,18 +151,29 @@ def _linear_facts(budget: _Budget, competitors: int) -> int:
     return facts
 
 
+_EXACT_FACTS = 3000  # rational probabilities up to here, so that ties are decided
+_MOST_WEIGHTS = 5000 * 10**MAX_EXPONENT  # above 10^1000 delta(10^1000)
+
+
+def _too_large(budget: _Budget) -> InvalidInput:
+    digits = len(str(fmpz(budget.parameters)))
+    return InvalidInput(
+        f"the threshold for a number of weights of {digits} digits exceeds 10^{MAX_EXPONENT} "
+        "facts; give a smaller dimension"
+    )
+
+
 def _growing_facts(budget: _Budget) -> int:
     """The largest p with p delta(p-1) <= N I: bisection and secant steps, every end decided."""
     if not budget.holds(2, 1):
         return 1
+    if budget.parameters > _MOST_WEIGHTS:
+        raise _too_large(budget)
     low, high = 2, 3
     while budget.holds(high, high - 1):  # p delta(p-1) >= p/2, so p stays below 2 N
         low, high = high, min(high * high, 2 * budget.parameters + 3)
         if high > 10**MAX_EXPONENT:
-            raise InvalidInput(
-                f"the threshold for {budget.parameters} weights exceeds 10^{MAX_EXPONENT} facts; "
-                "give a smaller dimension"
-            )
+            raise _too_large(budget)
     while high - low > 1:
         guess = _guess(budget, low, high)
         if budget.holds(guess, guess - 1):
@@ -272,6 +283,8 @@ def _check_failure(failure: Any) -> Fraction:
 
 
 def _fails_at_most(parameters: int, facts: int, competitors: int, epsilon: Fraction) -> bool:
+    if competitors in EXACT_DIMENSION and facts <= _EXACT_FACTS:
+        return 1 - exact_success(parameters, facts, competitors) <= epsilon
     digits = 8
     while digits <= 512:
         ball = failure_ball(parameters, facts, competitors, digits)

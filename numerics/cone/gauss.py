@@ -76,12 +76,15 @@ def float_level(log_competitors: float, margin: float = 0.0) -> float:
     """
 
     def excess(t: float) -> float:
-        gap = 1.0 - t * float_mills(t)
         if t + margin <= 0:
             return 1.0
         if t > 30:  # 1 - t m(t) = t^-2 - 3 t^-4 + ..., without the cancellation
-            gap = t**-2 - 3 * t**-4 + 15 * t**-6
-        return log_competitors - 0.5 * t * t - LOG_SQRT_2PI + math.log(gap) - math.log(t + margin)
+            log_psi = -0.5 * t * t - LOG_SQRT_2PI + math.log(t**-2 - 3 * t**-4 + 15 * t**-6)
+        elif t > -6:
+            log_psi = -0.5 * t * t - LOG_SQRT_2PI + math.log(1.0 - t * float_mills(t))
+        else:
+            log_psi = math.log(-t)
+        return log_competitors + log_psi - math.log(t + margin)
 
     low, high = -margin - 1.0, math.sqrt(2.0 * log_competitors) + 2.0
     for _ in range(60):

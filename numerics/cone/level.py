@@ -75,10 +75,12 @@ class LevelSum:
             self.rough_coefficients = [(+d).upper() for d in coefficients]
             self._rough = arb_poly(self.rough_coefficients)
         log_m = float_log(fmpz(competitors))
-        self.level = float_level(log_m, float(self.margin.mid())) if competitors > 1 else 0.0
-        self.scale = 1.0 / max(1.0, self.level)
+        shift = float(self.margin.mid())
+        self.level = float_level(log_m, shift) if competitors > 1 else -0.5 * shift
+        # M phi(t) is about (t + m) t^2 at the level, so F turns over on the scale 1/sqrt(t (t + m))
+        self.scale = 1.0 / math.sqrt(max(1.0, self.level) * (max(1.0, self.level) + shift))
         self.guard = 50 + 2 * math.ceil(math.log2(self.count + 2))
-        self.guard += 4 * math.ceil(math.log2(self.level**2 + 16.0))
+        self.guard += 4 * math.ceil(math.log2(self.level**2 + shift**2 + 16.0))
 
     # -- the integrand ---------------------------------------------------------------------
 

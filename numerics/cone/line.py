@@ -13,7 +13,19 @@ _FIXED_FROM_BITS = 1200  # from here on integer products are faster than ball pr
 
 
 def laplace_on_line(c: float, h: float, count: int) -> tuple[list[Any], list[Any]]:
-    """R(w_j) and e^{w_j^2/2} at w_j = c + i j h, j = 0 .. count-1, c < 0, at current precision.
+    """R(w_j) and e^{w_j^2/2} at w_j = c + i j h, j = 0 .. count-1, c != 0, at current precision.
+
+    For c > 0 by reflection, R(w) = e^{w^2/2} - R(-w); see `_left_line` for c < 0.
+    """
+    if c < 0:
+        return _left_line(c, h, count)
+    mirrored, _ = _left_line(-c, h, count)  # R(-w_j) is the conjugate of R at -c + i j h
+    gauss = [(w * w / 2).exp() for w in (acb(c, j * arb(h)) for j in range(count))]
+    return [g - x.conjugate() for g, x in zip(gauss, mirrored, strict=True)], gauss
+
+
+def _left_line(c: float, h: float, count: int) -> tuple[list[Any], list[Any]]:
+    """As `laplace_on_line` for c < 0.
 
     sqrt(2 pi) R(w) = int phi(s) ds / (-w - i s). The trapezoidal rule in s with the same step h is
     a discrete convolution over j: two polynomial products give all values. Its error: the lines

@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from flint import acb, acb_poly, arb, arb_poly, fmpz
+from flint import acb, acb_poly, arb, arb_poly, fmpz, fmpz_poly
 
 from numerics.balls import Certified, working_precision
 from numerics.cone.tail import Cut
@@ -144,6 +145,22 @@ def failure_ball(parameters: int, facts: int, competitors: int, digits: int) -> 
     success = _probability(parameters, facts, competitors, digits, True, absolute=True)
     with working_precision(math.ceil(digits * math.log2(10)) + 40):
         return 1 - success
+
+
+def exact_success(parameters: int, facts: int, competitors: int) -> Fraction:
+    """P(separable) as a rational number for one or two competitors, by expanding G(x)^p.
+
+    G = (1 + x)/2 for one competitor (Cover), (2 + 3x + x^2)/6 for two.
+
+    >>> exact_success(4, 8, 1)
+    Fraction(1, 2)
+    """
+    polynomial, scale = {1: (fmpz_poly([1, 1]), 2), 2: (fmpz_poly([2, 3, 1]), 6)}[competitors]
+    if parameters >= facts * competitors:
+        return Fraction(1)
+    numbers = (polynomial**facts).coeffs()
+    total = sum((int(numbers[n]) for n in range(parameters - 1, -1, -2)), 0)
+    return Fraction(2 * total, scale**facts)
 
 
 def _is_above(parameters: int, facts: int, competitors: int) -> bool:

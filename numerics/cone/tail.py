@@ -77,8 +77,11 @@ def _float_log_generating(s: float, t: float, log_m: float, margin: float) -> fl
     u = t + margin
     log_q = float_log_laplace(-u) - 0.5 * u * u
     shifted = math.log(s) + float_log_laplace(s * u) - 0.5 * u * u
+    if t < -5.0:  # the Gaussian factor of a competitor is mostly one-sided
+        total = math.exp(min(700.0, log_m)) * (math.log(s) + 0.5 * (s * s - 1.0) * t * t)
+        return _log_add(log_q, shifted) + total
     excess = s * float_mills(s * t) - float_mills(t)
-    if excess <= 0.0:
+    if not excess > 0.0:
         return math.inf
     log_x = math.log(excess) - 0.5 * t * t - LOG_SQRT_2PI
     if log_x < -30.0:

@@ -109,7 +109,6 @@ def test_comparisons_decide_or_refuse() -> None:
     assert c > a
     assert a <= c
     assert a != c
-    assert not a == c
     assert a < 2
     assert a > Fraction(1, 2)
     for compare in (
@@ -139,8 +138,7 @@ def test_immutable() -> None:
 def test_working_precision_is_restored_after_an_error() -> None:
     before = ctx.prec
     with pytest.raises(ZeroDivisionError), working_precision(777):
-        assert ctx.prec == 777
-        raise ZeroDivisionError
+        Fraction(ctx.prec, 777 - ctx.prec)
     assert ctx.prec == before
 
 

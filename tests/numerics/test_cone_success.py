@@ -1,10 +1,9 @@
-"""Success probability: Cover's formula, the table of THEORY.md, convolution, tails, monotonicity."""
+"""Success probability: Cover's formula, the table of THEORY.md, convolution, tails, order."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from numerics.balls import working_precision
 from numerics.cone import failure_probability, intrinsic_volumes, success_probability
+from numerics.cone.success import exact_success
 from replica.errors import InvalidInput
 
 TABLE = {  # THEORY.md section 4
@@ -95,14 +95,23 @@ def test_many_angles_take_the_short_cut_consistently() -> None:
 @given(st.integers(2, 12), st.integers(2, 60))
 @settings(max_examples=30, deadline=None)
 def test_monotone(dim: int, facts: int) -> None:
-    def failure(d: int, p: int) -> Any:
-        return failure_probability(d, p, digits=10)
-
-    here = failure(dim, facts)
+    """Compared on the smaller of success and failure, which has relative accuracy."""
+    if success_probability(dim, facts, digits=10) < Fraction(1, 2):
+        here = success_probability(dim, facts, digits=10)
+        assert success_probability(dim, facts + 1, digits=10) < here
+        assert success_probability(dim, facts, dim_out=dim + 1, digits=10) > here
+        return
+    here = failure_probability(dim, facts, digits=10)
     if here != 0:
-        assert failure(dim, facts + 1) > here  # more facts fail more often
-        wider = failure_probability(dim, facts, dim_out=dim + 1, digits=10)
-        assert wider < here
+        assert failure_probability(dim, facts + 1, digits=10) > here
+        assert failure_probability(dim, facts, dim_out=dim + 1, digits=10) < here
+
+
+def test_two_competitors_are_rational() -> None:
+    for weights, facts in ((4, 4), (9, 11), (25, 30)):
+        exact = exact_success(weights, facts, 2)
+        assert success_probability(weights, facts, 2, dim_out=1, digits=20).contains(exact)
+        assert exact_success(weights, facts, 1) == cover(weights, facts)
 
 
 def test_exactly_certain_up_to_the_number_of_weights() -> None:

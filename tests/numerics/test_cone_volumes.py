@@ -108,7 +108,8 @@ def contour_integral(competitors: int) -> float:
     h = np.exp(w * w / 2) * erfc(w / math.sqrt(2.0)) / 2
     x = np.exp(-t * t / 2) * h
     log_y = log_ndtr(t) + np.log1p(x / ndtr(t))
-    bracket = 2 * m * x * np.exp((m - 1) * log_y) + m * (m - 1) * x * x * np.exp((m - 2) * log_y)
+    bracket = 2 * m * x * np.exp((m - 1) * log_y)
+    bracket += m * (m - 1) * x * x * np.exp((m - 2) * log_y)
     integrand = np.exp((w * w - t * t) / 2) * bracket
     total = integrand.sum() * (t[1, 0] - t[0, 0]) * (y[0, 1] - y[0, 0])
     return float(total.real / (2.0 * math.pi))
@@ -124,7 +125,7 @@ def squared_distances(z: Any, margin: float = 0.0) -> tuple[Any, Any]:
     """dist^2 to the cone and the number of active competitors, by sorting (rows are samples)."""
     z0, rivals = z[:, 0], -np.sort(-z[:, 1:], axis=1)
     steps = np.arange(1, rivals.shape[1] + 1)
-    # with k active: t = (z0 - m + sum of the k largest)/(k+1); k is right where t < z_(k) last holds
+    # with k active t = (z0 - m + sum of the k largest)/(k+1); K is the last k with t < z_(k)
     levels = ((z0 - margin)[:, None] + np.cumsum(rivals, axis=1)) / (steps + 1)
     active = (rivals > levels).sum(axis=1)
     start = np.where(active == 0, z0 - margin, levels[np.arange(len(z)), active - 1])
