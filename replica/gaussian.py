@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import sympy as sp
+from sympy.core.evalf import prec_to_dps
 
 from replica.errors import InvalidInput
 
@@ -114,6 +115,8 @@ class PhiInverse(sp.Function):
             raise InvalidInput(
                 f"PhiInverse of {u}: a probability strictly between 0 and 1 is allowed"
             )
+        if u.is_Rational and u > sp.S.Half:
+            return -cls(1 - u)  # the lower tail keeps its digits
         return None
 
     def fdiff(self, argindex: int = 1) -> Any:
@@ -275,7 +278,8 @@ class GaussianAverage(sp.Expr):
             rest = term / variable
             if variable in sp.Mul.make_args(term) or _has_power(term, variable):
                 term = limit[1] * rest.diff(variable)
-            total += GaussianAverage(_expand(term), *self.limits).pull_out()
+            average = GaussianAverage(_expand(term), *self.limits)
+            total += average.pull_out() if isinstance(average, GaussianAverage) else average
         return total
 
     def pull_out(self) -> Any:
@@ -324,8 +328,10 @@ class GaussianAverage(sp.Expr):
     def _eval_evalf(self, prec: int) -> Any:
         closed = self.doit()
         if not isinstance(closed, GaussianAverage):
-            return closed._eval_evalf(prec) if closed.has(sp.Function) else closed.evalf(prec)
-        return sp.N(plain(closed), sp.core.evalf.prec_to_dps(prec))
+            return plain(closed).evalf(prec_to_dps(prec))
+        if len(closed.limits) > 1 or closed.free_symbols or closed.body.has(GaussianAverage):
+            return None  # several variables are left to `numerics`
+        return _quadrature(closed, prec)
 
     def _sympystr(self, printer: Any) -> str:
         return f"GaussianAverage({', '.join(printer._print(a) for a in self._short_args())})"
@@ -345,6 +351,64 @@ class GaussianAverage(sp.Expr):
                 name += rf",\, {printer._print(a)} < {printer._print(v)} < {printer._print(b)}"
             names.append(name)
         return rf"\mathbb{{E}}_{{{', '.join(names)}}}\left[{printer._print(self.body)}\right]"
+
+
+def _quadrature(average: GaussianAverage, prec: int) -> Any:
+    """One average over a standardised variable to `prec` bits, pieces of unit length, tails cut.
+
+    The cut is where the weighted body falls below 2^-prec of its largest value seen, which also
+    serves bodies that grow almost as fast as the weight decays.
+    """
+    import mpmath
+
+    (v, _, lower, upper) = average.limits[0]
+    with mpmath.workprec(prec + 30):
+        body = sp.lambdify(v, plain(average.body), "mpmath")
+
+        def weighted(z: Any) -> Any:
+            return body(z) * mpmath.npdf(z)
+
+        def end(limit: Any, sign: int) -> Any:
+            if limit not in (sp.oo, -sp.oo):
+                return mpmath.mpf(sp.Float(limit, prec_to_dps(prec + 30))._mpf_)
+            reach, largest = mpmath.mpf(0), mpmath.mpf(0)
+            while True:
+                size = abs(weighted(sign * reach))
+                largest = max(largest, size)
+                if reach > 4 and size * mpmath.ldexp(1, prec + 10) < largest:
+                    return sign * reach
+                reach += 1
+
+        low, high = end(lower, -1), end(upper, 1)
+        if (lower, upper) == (-sp.oo, sp.oo):
+            value = _trapezoid(weighted, low, high, prec)
+        else:
+            pieces = max(1, int(mpmath.ceil(high - low)))
+            nodes = [low + (high - low) * i / pieces for i in range(pieces + 1)]
+            value = mpmath.mpmathify(mpmath.quad(weighted, nodes, method="gauss-legendre"))
+    if isinstance(value, mpmath.mpc) and abs(value.imag) > mpmath.ldexp(abs(value), -prec):
+        imaginary = sp.Float._new(value.imag._mpf_, prec)
+        return sp.Float._new(value.real._mpf_, prec) + sp.I * imaginary
+    return sp.Float._new(mpmath.re(value)._mpf_, prec)
+
+
+def _trapezoid(function: Any, low: Any, high: Any, prec: int) -> Any:
+    """Trapezoidal rule, step halved until two results agree: exponential for analytic functions."""
+    import mpmath
+
+    step = (high - low) / 32
+    total = mpmath.fsum(function(low + i * step) for i in range(33))
+    value = total * step
+    for _ in range(12):
+        step /= 2
+        total += mpmath.fsum(
+            function(low + (2 * i + 1) * step)
+            for i in range(int(mpmath.nint((high - low) / step)) // 2)
+        )
+        previous, value = value, mpmath.mpmathify(total * step)
+        if abs(value - previous) <= mpmath.ldexp(abs(value), -prec - 4):
+            return value
+    raise ArithmeticError("the average does not converge to the precision asked for")
 
 
 def _expand(expression: Any) -> Any:
@@ -377,12 +441,6 @@ def _closed_form_of_product(term: Any, v: Any, lower: Any, upper: Any) -> Any:
         return Phi(upper) - Phi(lower)
     for factor in sp.Mul.make_args(term):
         base, exponent = factor.as_base_exp()
-        if base == v and exponent.is_Integer and exponent > 0:
-            # Integration by parts, boundary terms kept (they vanish at infinity).
-            rest = term / v
-            edges = _edge(rest, v, lower) - _edge(rest, v, upper)
-            inner = _closed_form(rest.diff(v), v, lower, upper)
-            return None if inner is None else edges + inner
         if isinstance(base, phi) and exponent.is_Integer and exponent > 0:
             line = _affine(base.args[0], v)
             if line is None:
@@ -404,6 +462,15 @@ def _closed_form_of_product(term: Any, v: Any, lower: Any, upper: Any) -> Any:
             others = sp.Mul(*[f for f in sp.Mul.make_args(term) if f is not factor])
             inner = _closed_form(others.subs(v, v + a), v, _moved(lower, -a), _moved(upper, -a))
             return None if inner is None else sp.exp(b + a**2 / 2) * inner
+    # Powers last: by parts against phi(v) they would otherwise grow back from phi or exp factors.
+    for factor in sp.Mul.make_args(term):
+        base, exponent = factor.as_base_exp()
+        if base == v and exponent.is_Integer and exponent > 0:
+            # Integration by parts, boundary terms kept (they vanish at infinity).
+            rest = term / v
+            edges = _edge(rest, v, lower) - _edge(rest, v, upper)
+            inner = _closed_form(rest.diff(v), v, lower, upper)
+            return None if inner is None else edges + inner
     if (lower, upper) == (-sp.oo, sp.oo):
         return _product_of_cdfs(term, v)
     return None

@@ -42,6 +42,26 @@ class HebbianRule:
         return GaussianAverage(Phi(1 / sigma + s.z) ** self.competitors, s.z)
 
     @cached_property
+    def finite_size_variances(self) -> tuple[Any, Any]:
+        """Variances of the target and of a rival score with the terms of order 1/d kept.
+
+        Target: crosstalk plus the fluctuation of |u|^2 |e|^2 about 1. Rival rho: crosstalk plus the
+        two terms nu = mu and nu = rho, one overlap each. (Gaussian embeddings.)
+        """
+        a, b = sp.symbols("a b", real=True)
+        norm = d * (GaussianAverage(a**4, (a, 1 / d)) - GaussianAverage(a**2, (a, 1 / d)) ** 2)
+        overlap = d * GaussianAverage(a**2 * b**2, (a, 1 / d), (b, 1 / d)).doit()
+        # 1 + f_u + f_e to first order in the two independent fluctuations of the squared norms
+        return self.crosstalk + 2 * norm.doit(), self.crosstalk + 2 * overlap
+
+    @property
+    def finite_size_recall(self) -> Any:
+        """E Phi((1 + s_target z)/s_rival)^M with `finite_size_variances`: corrections are O(d/p)."""
+        target, rival = self.finite_size_variances
+        lead = (1 + sp.sqrt(target) * s.z) / sp.sqrt(rival)
+        return GaussianAverage(Phi(lead) ** self.competitors, s.z)
+
+    @cached_property
     def pair_error(self) -> Any:
         """P(one given rival beats the target) = Phi(-1/(sigma sqrt 2)), by the convolution rule."""
         return GaussianAverage(Phi(-1 / sigma - s.z), s.z).doit()
@@ -79,7 +99,7 @@ class HebbianRule:
             "Variance of the crosstalk",
             sp.Eq(sigma**2, self.crosstalk),
             "score of u_rho at fact mu: sum over nu of (u_rho . u_nu)(e_nu . e_mu); each overlap "
-            "has variance 1/d; nu = mu gives the signal 1 to the target; terms nu = rho are smaller "
+            "has variance 1/d; nu = mu gives the signal 1 to the target; terms nu = rho are less "
             "by d/p. Assumed: the sum of p - 1 terms is Gaussian",
         )
         out.results["recall_typical"] = out.add(

@@ -127,10 +127,12 @@ class SpectralAngle(sp.Function):
         if rank is None or aspect is None or not (rank.is_Number and aspect.is_Number):
             return None
         mass = sp.lambdify(theta, mass_above(theta, self.args[1]), "mpmath")
-        slope = sp.lambdify(theta, _density_in_angle(self.args[1]), "mpmath")
+        slope = sp.lambdify(theta, mass_above(theta, self.args[1]).diff(theta), "mpmath")
         with mpmath.workprec(prec + 20):
             target = rank._to_mpmath(prec + 20)
             low, high = mpmath.mpf(0), +mpmath.pi
+            if target >= 1:  # rounded to full rank at low precision
+                return sp.pi._eval_evalf(prec)
             point = high * target ** (mpmath.mpf(1) / 3)
             # Newton, kept in the bracket by bisection: mass_above increases.
             for _ in range(10 * prec):
