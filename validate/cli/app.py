@@ -10,7 +10,16 @@ import typer
 from validate.cli.common import EXIT_BAD_INPUT, fail, run_guarded
 
 # One module a command; each has `register(app)` and imports its libraries inside the command.
-COMMANDS: tuple[str, ...] = ("threshold", "success", "derive", "fit", "simulate", "report", "sweep")
+COMMANDS: tuple[str, ...] = (
+    "threshold",
+    "success",
+    "table",
+    "derive",
+    "fit",
+    "simulate",
+    "report",
+    "sweep",
+)
 
 app = typer.Typer(
     name="factcap",

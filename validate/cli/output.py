@@ -45,3 +45,14 @@ def parse_digits(text: str) -> int:
         raise InvalidInput(
             f"digits is {text[:40]}; it must be a whole number from 1 to 10000; give 15 or 50"
         ) from None
+
+
+def progress(items: Any, what: str) -> Any:
+    """Iterate with a progress bar on standard error, shown only on a terminal, gone at the end."""
+    from rich.console import Console
+    from rich.progress import track
+
+    screen = Console(stderr=True)
+    return track(
+        items, description=what, console=screen, transient=True, disable=not screen.is_terminal
+    )
