@@ -124,9 +124,9 @@ def label_axes(axes: Any, x: str, y: str, *, title: str = "", legend: str = "") 
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if title:
-        axes.set_title(title, loc="left", fontsize=10.5)
+        axes.set_title(title, loc="left", fontsize=10.5, color=INK)
     if legend:
-        axes.legend(loc=legend, frameon=False, fontsize=8.5)
+        axes.legend(loc=legend, frameon=False, fontsize=8.5, labelcolor=INK)
 
 
 def note(axes: Any, x: float, text: str, *, height: float = 0.97, right: bool = True) -> None:

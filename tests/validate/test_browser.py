@@ -137,6 +137,13 @@ def test_light_and_dark_are_readable_and_figures_follow(browser: Browser, dark: 
              getComputedStyle(p).stroke + getComputedStyle(p).fill).join(' ')"""
     )
     assert ("rgb(86, 168, 224)" in strokes) == dark
+    letters = set(
+        browser.evaluate(
+            "[...document.querySelectorAll('figure svg use')].map(u => getComputedStyle(u).fill)"
+        )
+    )
+    assert letters
+    assert "rgb(0, 0, 0)" not in letters, "a label keeps its black when the page turns dark"
 
 
 def test_works_without_javascript(browser: Browser) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from validate.checks.base import Check, Record
-from validate.plotting import MUTED, SERIES, new_figure, simulation_points
+from validate.plotting import INK, MUTED, SERIES, new_figure, simulation_points
 
 if TYPE_CHECKING:
     from validate.fit import Fit
@@ -101,6 +101,7 @@ def plot_embeddings(check: Check) -> Figure:
             textcoords="offset points",
             va="center",
             fontsize=9,
+            color=INK,
         )
     axes.set_yticks(range(len(rows)), [r["pairing"] for r in reversed(rows)])
     axes.set_ylim(-0.6, len(rows) - 0.4)
