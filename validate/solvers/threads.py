@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
-SMALL_UNKNOWNS = 1000
+SMALL_UNKNOWNS = 1200
 
 
 @contextmanager
