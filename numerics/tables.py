@@ -91,7 +91,7 @@ def _expansion(row: Setting) -> Any:
 
     if row.margin:
         raise InvalidInput(
-            f"the columns expansion and relative_error were asked for with a margin; "
+            "the columns expansion and relative_error were asked for with a margin; "
             "they exist for zero margin only; leave out the margin or them"
         )
     height = level(row.competitors, row.digits + _GUARD).ball
@@ -115,8 +115,8 @@ def _success_width(row: Setting) -> Any:
     """sqrt(Var K / p)/delta: relative standard deviation of the number of active constraints."""
     if row.margin or row.rank_ratio != 1:
         raise InvalidInput(
-            "the column success_width was asked for with a margin or a rank ratio; the law behind it "
-            "is known for full rank and zero margin; leave out the column"
+            "the column success_width was asked for with a margin or a rank ratio; the law behind "
+            "it is known for full rank and zero margin; leave out the column"
         )
     variance = variance_of_active(row.competitors, row.digits + _GUARD).ball
     return (variance / fmpz(row.facts)).sqrt() / _delta(row)
