@@ -48,7 +48,9 @@ def check_embeddings(result: Fit, name: str) -> Check:
     ]
     components = "none" if least.components is None else str(least.components)
     known = [c for c in shuffled if c is not None]
-    spread = f"{min(known)} to {max(known)}" if known else "none"
+    spread = "none" if not known else f"{min(known)}–{max(known)}"
+    if known and min(known) == max(known):
+        spread = str(known[0])
     return Check(
         name="embeddings",
         claim=f"The {result.embeddings.facts} facts of {name} fit in "
@@ -60,8 +62,8 @@ def check_embeddings(result: Fit, name: str) -> Check:
         source="factcap fit; least d with p δ(M) ≤ d²",
         quantity="least number of leading components that recall every fact",
         predicted=f"{result.theory} (random facts)",
-        measured=f"{components} (true pairing)",
-        interval=f"shuffled pairings: {spread}",
+        measured=f"{components} (true pairing), {spread} (shuffled)",
+        interval="exact" if all_exact else "not closed",
         sample_size=f"1 true pairing and {len(shuffled)} shuffled ones, each found by bisection "
         "over certified verdicts",
         undecided=undecided,

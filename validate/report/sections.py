@@ -298,8 +298,8 @@ def learning_section(preset: Preset, seed: int, workers: int, reporter: Reporter
                 "Share of facts recalled against the number of facts for Adam and Hebb. Adam stays "
                 "at one up to the capacity and falls after it; Hebb falls from the start.",
                 "Adam should recall everything left of the dotted line, where p δ = d², and lose "
-                f"facts right of it. {preset.learning_instances} instances a load; bars span "
-                "the instances.",
+                "facts right of it; Hebb lies below its large-d law, by a gap that closes as d "
+                f"grows. {preset.learning_instances} instances a load; bars span the instances.",
                 to_svg(
                     plot_learning(adam),
                     identifier="learning",
