@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import sympy as sp
+
 from replica.criteria.base import Criterion
 from replica.criteria.halfspace import Halfspace
 from replica.criteria.list_wise import ListWise
@@ -51,6 +53,45 @@ def model(prior: str = "spherical", criterion: str = "top_one", **parameters: An
         prior_class(**{k: v for k, v in parameters.items() if k in known_prior}),
         criterion_class(**{k: v for k, v in parameters.items() if k in known_criterion}),
     )
+
+
+def register(cls: type[Criterion] | type[Prior]) -> Any:
+    """Class decorator: put a criterion or a prior under its `name` into the catalogue.
+
+    Afterwards `model`, `table_row`, the command line and every test of the catalogue know it.
+    """
+    table: dict[str, Any] = CRITERIA if issubclass(cls, Criterion) else PRIORS
+    known = table.get(cls.name)
+    if known is not None and getattr(known, "__qualname__", None) != cls.__qualname__:
+        raise InvalidInput(f"the name {cls.name!r} is taken by {known}; choose another name")
+    table[cls.name] = cls
+    model.cache_clear()
+    return cls
+
+
+def table_row(prior: str, criterion: str, digits: int = 10, **parameters: Any) -> dict[str, str]:
+    """One row of the table of models: names, gamma_c, alpha_c; numbers where nothing is symbolic.
+
+    >>> table_row("spherical", "halfspace", margin=0)["capacity"]
+    '2'
+    >>> table_row("spherical", "top_one", digits=6, margin=0, competitors=2)["capacity"]
+    '1.20000'
+    """
+    entry = model(prior, criterion, **parameters)
+
+    def shown(value: Any) -> str:
+        value = value.doit()
+        if value.free_symbols or value.is_Rational:
+            return str(value)
+        return str(sp.re(sp.N(value, digits)))
+
+    return {
+        "prior": prior,
+        "criterion": criterion,
+        "capacity": shown(entry.capacity),
+        "critical_load": shown(entry.critical_load),
+        "bound": entry.criterion.caveat,
+    }
 
 
 def _fields(cls: Any) -> set[str]:

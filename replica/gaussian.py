@@ -529,11 +529,12 @@ class ScoreAverage(sp.Expr):
     """E[body] over a vector field(0), ..., field(size - 1) of independent N(0, variance) scores.
 
     For a symbolic number of scores, where no finite list of variables exists. `field(i)` in the
-    body is the i-th score; the object stays unevaluated.
+    body is the i-th score; the object stays unevaluated. In strings an average over the increments
+    eta(i) is called IncrementAverage.
 
     >>> import sympy as sp
     >>> ScoreAverage(omega(0), omega, sp.Symbol("q"), sp.Symbol("M") + 1)
-    ScoreAverage(omega(0), omega, q, M + 1)
+    ScoreAverage(omega(0), q, M + 1)
     """
 
     def __new__(cls, body: Any, field: Any, variance: Any, size: Any) -> Any:
@@ -546,6 +547,12 @@ class ScoreAverage(sp.Expr):
     def free_symbols(self) -> set[Any]:
         body, _, variance, size = self.args
         return body.free_symbols | variance.free_symbols | size.free_symbols
+
+    def _sympystr(self, printer: Any) -> str:
+        # The field is bound: it is named by the head, so that no free symbol appears in strings.
+        body, field, variance, size = self.args
+        head = "ScoreAverage" if field.name == "omega" else "IncrementAverage"
+        return f"{head}({', '.join(printer._print(a) for a in (body, variance, size))})"
 
     def _latex(self, printer: Any) -> str:
         body, field, variance, size = (printer._print(a) for a in self.args)
