@@ -474,9 +474,15 @@ class LogSeries:
                 f"the inner series {inner} must grow as a positive power of L to be inserted"
             )
         logarithm = inner.log()
-        result = inner.ring.zero
+        by_power: dict[Fraction, LogSeries] = {}
+        powers: dict[int, LogSeries] = {}
         for e, k, c in self.items():
-            result = result + c * inner.power(e) * logarithm._natural_power(k)
+            if k not in powers:
+                powers[k] = logarithm.power(k)
+            by_power[e] = by_power.get(e, inner.ring.zero) + c * powers[k]
+        result = inner.ring.zero
+        for e, factor in by_power.items():
+            result = result + inner.power(e) * factor
         if self.remainder is not None:
             e, k = self.remainder
             result = result + inner.ring.big_o(e * power, k)
@@ -495,20 +501,23 @@ class LogSeries:
                 f"the series {self} has no inverse function at infinity; it must grow as a "
                 "positive power of L"
             )
-        lead = self.leading_term()
-        rest = self - lead
-        scale = lead.inverse() * self.ring.monomial(power)
+        # a ring with room to spare: inserting g into f ~ L^a costs up to that many powers
+        order = self.ring.order
+        wide = self.with_order(order + max(power, 1 / power) + 1)
+        lead = wide.leading_term()
+        rest = wide - lead
+        scale = lead.inverse() * wide.ring.monomial(power)
 
         def step(g: LogSeries) -> LogSeries:
-            return ((self.ring.L - rest(g)) * scale).power(1 / power)
+            return ((wide.ring.L - rest(g)) * scale).power(1 / power)
 
+        start = (wide.ring.L * scale).power(1 / power)
         bound = rest.bound()
-        if bound is None:
-            return (self.ring.L * scale).power(1 / power)
-        start = (self.ring.L * scale).power(1 / power)
-        # L^(1/a) changes by L^(1/a - 1) times the correction rest(g), of size (L^(1/a))^bound
-        slack = (1 / power - 1 + bound[0] / power, bound[1])
-        return self.ring.fixed_point(step, start + self.ring.big_o(*slack))
+        if bound is not None:
+            # L^(1/a) changes by L^(1/a - 1) times the correction rest(g), of size (L^(1/a))^bound
+            slack = (1 / power - 1 + bound[0] / power, bound[1])
+            start = self.ring.fixed_point(step, start + wide.ring.big_o(*slack))
+        return start.with_order(order)
 
     # -- helpers ------------------------------------------------------------------------------
 
