@@ -1,0 +1,35 @@
+"""Every script in examples/ runs from a fresh process and prints what it promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+# Script -> words that only a run that went through prints.
+PROMISES = {
+    "how_many_facts.py": "  1024     69881",
+    "derive_gardner.py": "critical_load:",
+    "own_embeddings.py": "least components, true pairing:     15",
+    "critical_loads.py": "original: median",
+}
+
+
+def test_every_script_is_listed() -> None:
+    assert {path.name for path in FOLDER.glob("*.py")} == set(PROMISES)
+
+
+@pytest.mark.parametrize("name", sorted(PROMISES))
+def test_script_runs(name: str, tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, str(FOLDER / name)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    assert PROMISES[name] in result.stdout
