@@ -11,14 +11,13 @@ The chains of a batch move independently: each refreshes its momentum when its o
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from validate.sampler.cone import Cone
 
 Tensor = torch.Tensor
 
+TINY = 1e-300
 DRIFT_ALLOWED = 1e-9
 """Largest accepted |propagated - recomputed margin| / (|a_i| |w|) over one trajectory."""
 
@@ -40,6 +39,7 @@ class Motion:
         self.drift = 0.0
         self._scale = cone.squares.sqrt()
         self._all = torch.arange(chains, device=w.device)
+        self._one = self.w.new_ones(chains)
 
     def refresh(self, chains: Tensor, momenta: Tensor) -> None:
         """Give the chains with these indices new momenta and a full duration; recompute margins."""
@@ -70,35 +70,34 @@ class Motion:
 
         Returns the indices of the chains whose time has just run out.
         """
-        # Rounding may leave a touched margin just below 0. A margin 0 with v < 0 is a wall touched
-        # now (slope -inf, time 0), with v > 0 a wall just left (slope inf).
-        self.u.clamp_(min=0.0)
-        slope = (self.v / self.u).nan_to_num_(nan=math.inf, posinf=math.inf, neginf=-math.inf)
-        steepest, wall = slope.min(dim=1)
-        time = torch.atan2(torch.ones_like(steepest), -steepest)
-        moving = self.left > 0
-        hits = moving & (time < self.left)
-        time = torch.where(hits, time, self.left)
-        self._rotate(time)
-        self.left = torch.where(hits, self.left - time, 0.0)
-        hitting = self._all[hits]
-        if hitting.numel():
-            self._reflect(hitting, wall[hitting])
-        return self._all[moving & ~hits]
-
-    def _rotate(self, time: Tensor) -> None:
+        # Rounding may leave a touched margin at 0 or just below. It is then made positive and tiny:
+        # with v < 0 that is a wall touched now (time 0), with v > 0 a wall just left.
+        self.u.clamp_(min=TINY)
+        steepest, wall = (self.v / self.u).min(dim=1)
+        time = torch.atan2(self._one, -steepest)
+        moving, hits = self.left > 0, time < self.left
+        time = torch.minimum(time, self.left)
+        self.left -= time
         c, s = time.cos()[:, None], time.sin()[:, None]
         self.w, self.p = _turn(self.w, self.p, c, s)
         self.u, self.v = _turn(self.u, self.v, c, s)
+        self._reflect(hits, wall)
+        ended = moving & ~hits
+        return self._all[ended]
 
-    def _reflect(self, chains: Tensor, wall: Tensor) -> None:
-        speed = self.v[chains, wall]
-        factor = (2.0 * speed / self.cone.squares[wall])[:, None]
-        self.p[chains] -= factor * self.cone.row(wall)
-        self.v[chains] -= factor * self.cone.response(wall)
-        self.u[chains, wall] = 0.0
-        self.v[chains, wall] = speed.abs()
-        self.bounces[chains] += 1
+    def _reflect(self, hits: Tensor, wall: Tensor) -> None:
+        """Reverse the speed normal to the wall, in the chains that hit theirs."""
+        place = wall[:, None]
+        speed = self.v.gather(1, place)[:, 0]
+        factor = torch.where(hits, 2.0 * speed / self.cone.squares[wall], 0.0)[:, None]
+        self.p -= factor * self.cone.row(wall)
+        self.v -= factor * self.cone.response(wall)
+        # Exact values at the wall, so that rounding cannot make the chain hit it again at once.
+        touched = torch.where(hits, 0.0, self.u.gather(1, place)[:, 0])
+        leaving = torch.where(hits, speed.abs(), speed)
+        self.u.scatter_(1, place, touched[:, None])
+        self.v.scatter_(1, place, leaving[:, None])
+        self.bounces += hits
 
 
 def _turn(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ FloatArray = NDArray[np.float64]
 Tensor = torch.Tensor
 Progress = Callable[[int, int], None]
 PROBES = 8
+MOST_SHOTS = 400
 _PROBE_STREAM = 2**32 - 1
 """Chains use the streams (*seed, 0), (*seed, 1), ...; this one draws the probe directions."""
 
@@ -119,17 +120,16 @@ def sample(
                 f"(verdict {solution.verdict}), so there is nothing to sample; take fewer facts"
             )
         start = solution.weights
-    with threads_for(problem.parameters):
-        return _run(
-            cone_of(problem),
-            start.to(problem.device).double().flatten(),
-            chains=chains,
-            samples=samples,
-            warmup=warmup,
-            seed=seed,
-            duration=duration,
-            progress=progress,
-        )
+    return _run(
+        cone_of(problem),
+        start.to(problem.device).double().flatten(),
+        chains=chains,
+        samples=samples,
+        warmup=warmup,
+        seed=seed,
+        duration=duration,
+        progress=progress,
+    )
 
 
 def sample_rows(
@@ -196,8 +196,9 @@ def _run(
     generators = [
         np.random.default_rng(np.random.SeedSequence((*root, chain))) for chain in range(chains)
     ]
-    starts = scattered_starts(cone, start, generators, shots=cone.size)
-    collected = _collect(cone, starts, generators, warmup, samples, duration, progress)
+    with threads_for(cone.size):
+        starts = scattered_starts(cone, start, generators, shots=min(cone.size, MOST_SHOTS))
+        collected = _collect(cone, starts, generators, warmup, samples, duration, progress)
     points, bounces, margins, drift = collected
     return Sample(points, starts.numpy(force=True), bounces, margins, drift, root)
 
