@@ -7,7 +7,6 @@ of independent exponentials. Given the last one drawn, the rest are independent 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 

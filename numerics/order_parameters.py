@@ -85,7 +85,7 @@ def halfspace_order_parameters(
 
     >>> result = halfspace_order_parameters(1, digits=8)
     >>> print(result.overlap.to_string(8))
-    0.56287612
+    0.58531185
     """
     gamma = exact_number(facts_per_parameter, "facts_per_parameter", _GAMMA)
     digits = check_digits(digits)
@@ -138,7 +138,7 @@ def tail_average_order_parameters(
 
     >>> tail = tail_average_order_parameters("0.3", "0.5", digits=6)
     >>> print(tail.overlap.to_string(6))
-    0.460281
+    0.517711
     """
     extra = exact_number(margin, "margin", "a number")
     lead = tail_margin(r, check_digits(digits) + 50) + extra

@@ -101,8 +101,8 @@ outputs if the outputs have the larger dimension
         if (
             point < 0
             or point > high
-            or (self.rank_ratio < 1 or self.aspect_ratio < 1)
-            and point < low
+            or ((self.rank_ratio < 1 or self.aspect_ratio < 1)
+            and point < low)
         ):
             return Certified(0)
         exact = rational(point)
