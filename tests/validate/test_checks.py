@@ -307,6 +307,40 @@ def test_hebbian_check_agrees_and_notices_a_doubled_noise(monkeypatch: pytest.Mo
     assert planted.verdict == "disagrees"
 
 
+# --- the user's embeddings ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("true", "shuffled", "word"),
+    [(5, [6, 7], "fewer"), (6, [6, 7], "as many"), (8, [6], "more"), (None, [6], "cannot")],
+)
+def test_structure_is_claimed_only_against_the_shuffles(
+    true: int | None, shuffled: list[int], word: str
+) -> None:
+    from validate.checks.embeddings import check_embeddings
+    from validate.fit import Fit, LeastComponents
+    from validate.problems.files import Embeddings
+
+    x = np.eye(9)
+    fit = Fit(
+        embeddings=Embeddings(x, x, ("",) * 9, ("",) * 9),
+        components=9,
+        competitors=8,
+        decision=type("D", (), {"verdict": "separable"})(),
+        least=LeastComponents(true, True, {9: "separable"}),
+        shuffled=[LeastComponents(c, c != 7, {9: "undecided"}) for c in shuffled],
+        seeds=tuple(range(len(shuffled))),
+        theory=5,
+        conflicts=[],
+        seconds=0.0,
+    )
+    check = check_embeddings(fit, "test.npz")
+    settle([check], 0.01)
+    assert word in check.claim
+    assert check.verdict == ("measured" if 7 in shuffled else "proved")
+    assert check.undecided == len(shuffled)
+
+
 # --- verdicts ---------------------------------------------------------------------------------
 
 

@@ -53,12 +53,8 @@ def check_embeddings(result: Fit, name: str) -> Check:
         spread = str(known[0])
     return Check(
         name="embeddings",
-        claim=f"The {result.embeddings.facts} facts of {name} fit in "
-        + (
-            "fewer components than as many random facts: structure is cheaper."
-            if least.components is not None and least.components < result.theory
-            else "no fewer components than as many random facts."
-        ),
+        claim=f"The {result.embeddings.facts} facts of {name} "
+        + _comparison(least.components, known),
         source="factcap fit; least d with p δ(M) ≤ d²",
         quantity="least number of leading components that recall every fact",
         predicted=f"{result.theory} (random facts)",
@@ -74,6 +70,21 @@ def check_embeddings(result: Fit, name: str) -> Check:
         table=table,
         settings={"shuffle seeds": list(result.seeds), "competitors": result.competitors},
     )
+
+
+def _comparison(true: int | None, shuffled: list[int]) -> str:
+    """What the counts say about the pairing; only cheaper than every shuffle counts as structure."""
+    if true is None:
+        return "cannot all be recalled with the components given."
+    if not shuffled:
+        return f"fit in {true} components."
+    if true < min(shuffled):
+        return (
+            "fit in fewer components than the same vectors paired at random: structure is cheaper."
+        )
+    if true > max(shuffled):
+        return "need more components than the same vectors paired at random."
+    return "need as many components as the same vectors paired at random."
 
 
 def plot_embeddings(check: Check) -> Figure:
