@@ -50,8 +50,8 @@ class _At:
 class BelowCapacityScores:
     """Laws at the saddle point `parameters`; built by `below_capacity_scores`.
 
-    Scores in standard deviations of a typical score. Every estimate contains, in quadrature with its
-    sampling error, the change that one standard error of the overlap makes.
+    Scores in standard deviations of a typical score. Every estimate contains, in quadrature with
+    its sampling error, the change that one standard error of the overlap makes.
     """
 
     parameters: TopOneOrderParameters
@@ -146,8 +146,8 @@ class BelowCapacityScores:
         g = _check_points(points)
         if np.any(g < self.parameters.margin):
             raise InvalidInput(
-                f"a gap below the margin {self.parameters.margin} was given; the gap is at least the "
-                "margin; give larger points"
+                f"a gap below the margin {self.parameters.margin} was given; the gap is at least "
+                "the margin; give larger points"
             )
 
         def probability(at: _At) -> Array:
@@ -239,7 +239,7 @@ def below_capacity_scores(
     samples: int = 4096,
     seed: int = 0,
 ) -> BelowCapacityScores:
-    """Solve the saddle point and prepare the laws; arguments and errors as `top_one_order_parameters`.
+    """Solve the saddle point and prepare the laws; arguments as `top_one_order_parameters`.
 
     >>> laws = below_capacity_scores(0.1, 39, samples=256)  # d = 20, p = 40
     >>> abs(laws.target_mean().value - 1.94) < 0.05

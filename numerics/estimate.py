@@ -1,7 +1,7 @@
 """Numbers that are *not* proved: Monte Carlo estimates and quadratures with an error estimate.
 
-They never mix with `Certified`: arithmetic with anything but exact integers and floats is refused, so
-that a proved number and a measured one cannot be added by accident.
+They never mix with `Certified`: arithmetic on an estimate is refused, so that a proved
+number and a measured one cannot be added by accident.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def check_level(level: float) -> float:
     """`level` if it is a probability strictly between 0 and 1, else `InvalidInput`."""
     if not 0.0 < level < 1.0:
         raise InvalidInput(
-            f"level is {level}; a confidence level lies strictly between 0 and 1; give for example 0.95"
+            f"level is {level}; a confidence level lies strictly between 0 and 1; "
+            "give for example 0.95"
         )
     return level
 
@@ -83,11 +84,11 @@ class MonteCarloEstimate:
         )
 
     def deviation(self, truth: float) -> float:
-        """(value - truth) / stderr, which is standard normal for many samples if `truth` is true."""
+        """(value - truth) / stderr, standard normal for many samples if `truth` is true."""
         return (self.value - truth) / self.stderr
 
     def to_json(self) -> dict[str, float | int]:
-        """`value`, `stderr`, `samples`, `seed`: none of the keys of a certified number but `value`."""
+        """`value`, `stderr`, `samples`, `seed`."""
         return {
             "value": self.value,
             "stderr": self.stderr,
@@ -153,9 +154,9 @@ class Controlled:
 def controlled_mean(samples: np.ndarray, controls: np.ndarray) -> Controlled:
     """Mean of `samples` (n,) with control variates `controls` (n, k) whose means are exactly 0.
 
-    value = mean(f) - b . mean(c), b the least-squares coefficients of f on c. Fitting b on the same
-    samples costs a bias of order k/n standard errors squared, negligible for n >> k (asked: n > 10 k)
-    and n - k - 1 degrees of freedom, which the standard error accounts for.
+    value = mean(f) - b . mean(c), b the least-squares coefficients of f on c. Fitting b on the
+    same samples costs a bias of relative order k/n, negligible for n >> k (asked: n > 10 k), and
+    n - k - 1 degrees of freedom, which the standard error accounts for.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.standard_normal(1000)
@@ -182,7 +183,7 @@ def controlled_mean(samples: np.ndarray, controls: np.ndarray) -> Controlled:
 
 
 def samples_for(pilot: MonteCarloEstimate, accuracy: float, most: int) -> int:
-    """Number of samples for a standard error `accuracy`, from a pilot: n (stderr/accuracy)^2 + 10 %.
+    """Samples for a standard error `accuracy`, from a pilot: n (stderr/accuracy)^2 + 10 %.
 
     Raises `InvalidInput` when that is more than `most`.
 

@@ -75,8 +75,8 @@ def hebbian_recall(
     """Recall of the Hebbian memory, a = sqrt(d_in d_out / p), M = `competitors` (p - 1 if None).
 
     Arguments: `dim`, `dim_out` (= dim if None) >= 1; `facts` p >= 2; `digits`, relative accuracy of
-    `typical` and `failure`. Large d is taken in the score laws, nothing else. Raises `InvalidInput`.
-    Source: signal-to-noise of the correlation matrix memory.
+    `typical` and `failure`. Large d is taken in the score laws, nothing else.
+    Raises `InvalidInput`. Source: signal-to-noise of the correlation matrix memory.
 
     >>> recall = hebbian_recall(20, 40)
     >>> print(recall.typical.to_string(10), recall.every_independent.to_string(5))
@@ -98,7 +98,7 @@ def hebbian_recall(
 
 
 def failure_ball(square: Fraction, competitors: int) -> Any:
-    """1 - E Phi(a + z)^M at a^2 = `square` as a ball, relative to its size, at the current precision.
+    """1 - E Phi(a + z)^M at a^2 = `square` as a ball, to relative working precision.
 
     The fast path beside the compiled `typical_failure`: the integrand phi(g - a)(1 - Phi(g)^M) is
     positive and written without cancellation. Tails: 1 - Phi^M <= 1 below, <= M Q above.
@@ -192,8 +192,8 @@ def hebbian_load(
     `every=False`: a typical fact, E Phi(a + z)^M = probability; tends to 1/2 as p -> infinity.
     `every=True`: all p facts, [E Phi(a + z)^M]^p = probability (independent facts); tends to 1/8.
     Arguments: `facts` p from 2 to 10^1000; `probability`, exact, in (0, 1); `competitors` (p - 1 if
-    None). The threshold a is unique since recall grows with a. Raises `InvalidInput` when chance alone
-    (1/(M+1) at a = 0) already reaches the probability.
+    None). The threshold a is unique since recall grows with a. Raises `InvalidInput` when chance
+    alone (1/(M+1) at a = 0) already reaches the probability.
 
     >>> print(hebbian_load(1000).to_string(12))
     0.659555783418
@@ -260,7 +260,7 @@ def hebbian_critical_facts(
     every: bool = False,
     dim_out: int | None = None,
 ) -> int:
-    """The largest p (M = p - 1) whose recall has at least the given probability, decided by enclosures.
+    """The largest p (M = p - 1) recalled with at least the given probability, by enclosures.
 
     `every` as in `hebbian_load`. Recall falls with p, so bisection over p decides.
 

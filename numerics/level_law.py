@@ -8,7 +8,7 @@ X(w) = e^{tau w + w^2/2} Q(tau + w), for any s > 0 (for s < 0: minus the surviva
     density(tau) = (1/2 pi i) int dw e^{w (tau + m) + w^2/2} (G^M + M X G^{M-1}),   any s,
 
 the second by d/dtau G = w X. |G(s + i l)| <= G(s) and |X(s + i l)| <= X(s) bound everything:
-trapezoidal rule with proved errors. The k-sum of `numerics.cone` is a different route to the same law.
+trapezoidal rule with proved errors. The k-sum of `numerics.cone` is another route to the same law.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Level:
         return self._probability(-1, digits)
 
     def density(self, digits: int) -> Any:
-        """Density of t at tau as a ball, relative accuracy about 10^-digits (below e^-2000: a bound)."""
+        """Density of t at tau as a ball, relative accuracy as `cdf`."""
         s, height = self._saddle(0)
         if height < SMALLEST:
             return self._at_most(s, 0)

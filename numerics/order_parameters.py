@@ -48,16 +48,6 @@ MOST_SAMPLES = 4_000_000
 _GAMMA = "facts per parameter, a number > 0"
 
 
-def overlap_at_scaling_limit(load: Any) -> Any:
-    """q = 2 alpha, the p -> infinity limit at fixed load, from the derivation in `replica`.
-
-    >>> overlap_at_scaling_limit(Fraction(1, 4))
-    1/2
-    """
-    result = model("spherical", "top_one", margin=0).derivation.results["overlap"]
-    return result.rhs.subs(s.alpha, sp.Rational(load))
-
-
 # -- one score: certified ----------------------------------------------------------------------
 
 
@@ -65,7 +55,7 @@ def overlap_at_scaling_limit(load: Any) -> Any:
 class CertifiedOrderParameters:
     """`overlap` q, `free_entropy` phi per weight, `replicon` (stable while > 0): enclosures.
 
-    The overlap is proved to be a root of the saddle-point equation (opposite signs at the two ends).
+    The overlap is proved to be a root of the saddle-point equation: opposite signs at both ends.
     """
 
     overlap: Certified
@@ -171,8 +161,9 @@ class TopOneOrderParameters:
     """Monte Carlo estimates at the saddle point, with what they cost and hide.
 
     `variance_ratio`: variance of |grad log Z|^2 over what the control variates leave of it.
-    `rest_variance`: variance of log Z, given the competitors drawn one by one, that the average over
-    the others hides (0 up to M = 256); an allowance of that size is added to the standard errors.
+    `rest_variance`: variance of log Z, given the competitors drawn one by one, that the average
+    over the others hides (0 up to M = 256), an estimate; the standard errors allow for a bias of
+    that size.
     """
 
     overlap: MonteCarloEstimate
@@ -311,11 +302,11 @@ def top_one_order_parameters(
     """q, phi(q) and the replicon for top-one recall with M competitors, by Monte Carlo.
 
     Arguments: `facts_per_parameter` gamma = p/(d_in d_out), in (0, 1/delta(M, margin));
-    `competitors` M from 1 to 10^300; `margin` >= 0 in standard deviations of a score; `samples` >= 256
-    draws of the shared scores, or, if `accuracy` is given, as many as bring the standard error of q
-    down to it; `seed`. Raises `InvalidInput` at or above capacity. Source: replica-symmetric saddle
-    point; control variates with exactly known mean (Stein identities, target and largest competitor,
-    squared distance to the recall cone).
+    `competitors` M from 1 to 10^300; `margin` >= 0 in standard deviations of a score; `samples`
+    >= 256 draws of the shared scores, or, if `accuracy` is given, as many as bring the standard
+    error of q down to it; `seed`. Raises `InvalidInput` at or above capacity. Source:
+    replica-symmetric saddle point; control variates with exactly known mean (Stein identities,
+    target and largest competitor, squared distance to the recall cone).
 
     >>> result = top_one_order_parameters(0.1, 39, samples=512)  # d = 20, p = 40
     >>> abs(result.overlap.value - 0.434) < 0.01
@@ -395,8 +386,10 @@ def _solve(
         MonteCarloEstimate(value, math.hypot(error, extra), samples, seed)
         for (value, error), extra in zip(estimates, systematic, strict=True)
     ]
+    overlap, free_entropy, replicon = numbers
+    ratio = here.gradient.variance_ratio
     return TopOneOrderParameters(
-        *numbers, gamma, number, margin, here.gradient.variance_ratio, allowance
+        overlap, free_entropy, replicon, gamma, number, margin, ratio, allowance
     )
 
 
@@ -439,8 +432,8 @@ def quadrature_averages(
 ) -> tuple[QuadratureEstimate, QuadratureEstimate, QuadratureEstimate]:
     """E log Z, E|grad|^2, E||Hess||^2 for M = 1, 2 or 3 competitors by Gauss-Hermite quadrature.
 
-    Z does not change when all scores move together, so M dimensions are left of M + 1. Not certified:
-    the error is the difference between `resolution` and twice as many nodes a dimension.
+    Z does not change when all scores move together, so M dimensions are left of M + 1. Not
+    certified: the error is the difference between `resolution` and twice as many nodes a dimension.
 
     >>> log_z, gradient, hessian = quadrature_averages(1, 0.5)
     >>> log_z.error < 1e-6, round(log_z.value, 6)

@@ -78,8 +78,8 @@ def certified_root(
             return Certified(end)
     if (left[1] > 0) == (right[1] > 0):
         raise NoBracket(
-            f"the function has the same sign at {float(low)!r} and {float(high)!r}: no root is proved "
-            "in between"
+            f"the function has the same sign at {float(low)!r} and {float(high)!r}: "
+            "no root is proved in between"
         )
     return _search(function, left, right, digits)
 

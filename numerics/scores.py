@@ -1,8 +1,9 @@
 """Laws of the scores of a recalled fact at capacity, exactly at finite M, certified.
 
 In units where a typical score is N(0, 1), the memory at capacity maps a fact's scores z to the
-nearest point of C = {y_0 >= max_rho y_rho + margin}: the target rises to y_0 = t + margin, the K top
-competitors are pressed down to the level t, the rest stay. (K = 0: nothing moves, t = z_0 - margin.)
+nearest point of C = {y_0 >= max_rho y_rho + margin}: the target rises to y_0 = t + margin, the K
+top competitors are pressed down to the level t, the rest stay. (K = 0: nothing moves and
+t = z_0 - margin.)
 
     P(y_0 <= y)   = P(t <= y - margin)
     P(best <= b)  = P(t <= b) + Phi(b)^M Q(b + margin)
@@ -54,10 +55,10 @@ class CapacityScores:
     relative accuracy 10^-digits. Raises `InvalidInput`. Source: projection onto the recall cone.
 
     >>> scores = CapacityScores(1)
-    >>> print(scores.target_cdf(0).to_string(10))
-    0.25
+    >>> print(scores.target_cdf(0).to_string(10))  # two half-planes at 45 degrees
+    0.3750000000
     >>> print(CapacityScores(44, "0.576").target_mean(8).to_string(5))
-    1.9031
+    1.9041
     """
 
     competitors: Any
@@ -90,7 +91,7 @@ class CapacityScores:
         """The y with P(y_0 <= y) = u, 0 < u < 1, u exact; unique, the density being positive.
 
         >>> print(CapacityScores(1).target_quantile("0.25", 12).to_string(4))
-        [0 +/- 5.0e-13]
+        -0.2775
         """
         level = exact_number(u, "u", "a probability in (0, 1)")
         if not 0 < level < 1:
@@ -152,7 +153,7 @@ class CapacityScores:
             return Certified(variance.ball.sqrt())
 
     def _level_moment(self, power: int, digits: int, centre: Fraction = Fraction(0)) -> Any:
-        """E (t - c)^power from the joint law of t and K, e^{-mt - t^2/2} Phi^M P(r), r = e^{-t^2/2}/Phi.
+        """E (t - c)^power from the density e^{-mt - t^2/2} Phi^M P(r), r = e^{-t^2/2}/Phi, of t.
 
         P collects the coefficients of the k-sum; the k beyond its cut are bounded by P(K > last)
         on the range of integration, and t beyond that range by P(t > u) <= M Q(u) + Q(u + m) and
@@ -160,8 +161,8 @@ class CapacityScores:
         """
         if self.competitors > MOST_MEAN:
             raise InvalidInput(
-                f"competitors is {self.competitors}; moments of the target score are computed up to "
-                "10^12; use target_quantile, which has no such limit"
+                f"competitors is {self.competitors}; moments of the target score are computed "
+                "up to 10^12; use target_quantile, which has no such limit"
             )
         nats = digits * LOG10 + 8.0
         parts = coefficients(self.competitors, nats, self.margin)
@@ -247,7 +248,7 @@ class CapacityScores:
         itself with probability 1 - v_0.
 
         >>> print(CapacityScores(1).gap_survival(0).to_string(6))
-        0.5
+        0.500000
         """
         gap = exact_number(g, "g", "a gap")
         if gap < self.margin:
@@ -277,7 +278,7 @@ def _exact(ball: Any) -> Fraction:
 
 
 def _log_cdf(t: Any) -> Any:
-    """log Phi of a complex ball on a neighbourhood of the real line; not finite where Phi may vanish."""
+    """log Phi of a complex ball near the real line; not finite where Phi may vanish."""
     if t.real > 0:
         upper = (t / arb(2).sqrt()).erfc() / 2
         if upper.abs_upper() < 1:
@@ -307,12 +308,12 @@ def largest_margin(
 ) -> Certified:
     """The margin m with p delta(M, m) = d_in d_out: the largest at which p facts can be recalled.
 
-    In standard deviations of a score of a unit-norm memory (Gaussian problem, large d). delta grows with
-    m, so the root is unique. Arguments: `facts` p, `competitors` M (p - 1 if None), `dim`, `dim_out`.
-    Raises `InvalidInput` when p facts are above capacity without any margin.
+    In standard deviations of a score of a unit-norm memory (Gaussian problem, large d). delta grows
+    with m, so the root is unique. Arguments: `facts` p, `competitors` M (p - 1 if None), `dim`,
+    `dim_out`. Raises `InvalidInput` when p facts are above capacity without any margin.
 
     >>> print(largest_margin(16, 45).to_string(6))
-    0.575963
+    0.577105
     """
     count = parse_count(facts, "facts", 2)
     number = count - 1 if competitors is None else parse_count(competitors, "competitors")

@@ -29,9 +29,9 @@ _ALLOWED = "a number in (0, 1]"
 class SingularValueLaw:
     """Law of one singular value of the optimal W, conditioned on not being cut by the rank.
 
-    rho(s) = 2 s MarchenkoPastur(s^2) / rank_ratio on [a, 1 + sqrt(c)], a fixed by the mass above it,
-    rank_ratio. In units where G in R^(d_out x d_in) has entries N(0, 1/d_in), c = d_out/d_in; the
-    singular values of W are these up to one common factor. Arguments: `rank_ratio` and
+    rho(s) = 2 s MarchenkoPastur(s^2) / rank_ratio on [a, 1 + sqrt(c)], a fixed by the mass above
+    it, rank_ratio. In units where G in R^(d_out x d_in) has entries N(0, 1/d_in), c = d_out/d_in;
+    the singular values of W are these up to one common factor. Arguments: `rank_ratio` and
     `aspect_ratio`, exact (int, Fraction, decimal text) in (0, 1]. Raises `InvalidInput`.
     Source: quarter circle and Marchenko-Pastur laws; best approximation of bounded rank.
 
@@ -101,8 +101,7 @@ outputs if the outputs have the larger dimension
         if (
             point < 0
             or point > high
-            or ((self.rank_ratio < 1 or self.aspect_ratio < 1)
-            and point < low)
+            or ((self.rank_ratio < 1 or self.aspect_ratio < 1) and point < low)
         ):
             return Certified(0)
         exact = rational(point)
@@ -149,7 +148,7 @@ outputs if the outputs have the larger dimension
         """E s^power, power = 1, 2, ...: an integral over the angle.
 
         >>> print(SingularValueLaw(rank_ratio="0.5").moment(2).to_string(12))  # I(0.5)/0.5
-        1.78746158777
+        1.78746158776
         """
         if isinstance(power, bool) or not isinstance(power, int) or power < 1:
             raise InvalidInput(

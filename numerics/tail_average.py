@@ -1,4 +1,4 @@
-"""Listwise (tail-average) recall as M -> infinity: thresholds of the formula in `replica`, certified."""
+"""Listwise (tail-average) recall as M -> infinity: certified thresholds of `replica`'s formula."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def exact_number(value: Any, name: str, allowed: str) -> Fraction:
     """
     if isinstance(value, bool | float) or not isinstance(value, int | Fraction | str):
         raise InvalidInput(
-            f"{name} is {value!r}; it must be {allowed}, exact: give an int, a Fraction or a decimal "
-            "text such as '0.1'"
+            f"{name} is {value!r}; it must be {allowed}, exact: give an int, a Fraction or a "
+            "decimal text such as '0.1'"
         )
     try:
         return Fraction(value)
@@ -91,14 +91,14 @@ def least_averaged_fraction(facts_per_parameter: Any, digits: int = 15) -> Certi
     exact, in (0, 2). Solved in the cut t with r = Phi(-t), where nothing but Phi enters; the
     enclosure is absolute in t and relative in r. Raises `InvalidInput`.
 
-    >>> print(least_averaged_fraction("0.2457985867916568").to_string(10))
-    0.1000000000
+    >>> print(least_averaged_fraction("0.3").to_string(10))
+    0.1558882434
     """
     gamma = exact_number(facts_per_parameter, "facts_per_parameter", "a number in (0, 2)")
     if not 0 < gamma < 2:
         raise InvalidInput(
-            f"facts_per_parameter is {facts_per_parameter}; tail-average recall holds 0 < p/d^2 < 2; "
-            "give a number in that range"
+            f"facts_per_parameter is {facts_per_parameter}; tail-average recall holds for "
+            "0 < p/d^2 < 2; give a number in that range"
         )
     digits = check_digits(digits)
     cut = s.t
