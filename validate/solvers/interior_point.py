@@ -143,6 +143,8 @@ class Iteration:
             if bool((size[good] <= FARKAS_RESIDUAL).all()):
                 break
         good &= size <= FARKAS_RESIDUAL
+        if not bool(good.any()):
+            return factor, D
         for row in torch.nonzero(good).flatten().tolist():
             proof = corrected[row] / corrected[row].sum()
             self._finish(row, RawResult("not_separable", None, proof, self.count, ""))
