@@ -24,6 +24,7 @@ from numerics.balls import Certified, bits_for, working_precision
 from numerics.cone import statistical_dimension, variance_of_active
 from numerics.cone.gauss import density, float_level, float_log, upper_tail
 from numerics.evaluator import compile_program
+from numerics.hebbian_threshold import threshold
 from replica.errors import InvalidInput
 from replica.expansion import capacity, cone, hebbian
 from replica.expansion.below import derive_maximum
@@ -47,7 +48,7 @@ def level(competitors: int, digits: int = DIGITS) -> Certified:
     of a bracket prove it.
 
     >>> print(level(10**6).to_string(10))
-    4.029506698
+    4.122525298
     """
     if competitors < 1:
         raise InvalidInput(f"competitors is {competitors}; it must be at least 1; give 1 or more")
@@ -104,8 +105,19 @@ def _program(name: str, order: int) -> tuple[Any, tuple[Fraction, int]]:
     series = _LOG_SERIES[name](order)
     if series.remainder is None:
         raise InvalidInput(f"the series {name!r} is exact; it has no remainder to measure")
-    expression = hebbian.in_constants(series_expression(series))
-    return compile_program(expression), series.remainder
+    return compile_program(series_expression(series)), series.remainder
+
+
+def _constants() -> dict[sp.Symbol, Any]:
+    """Balls for L-independent symbols of the series: polygamma(i, 1) and the Hebbian ones."""
+    values = {sp.Symbol("psi_0"): acb(-arb.const_euler())}
+    for i in range(1, 20):  # polygamma(i, 1) = (-1)^(i+1) i! zeta(i+1)
+        zeta = arb(i + 1).zeta()
+        values[sp.Symbol(f"psi_{i}")] = acb((-1) ** (i + 1) * arb.fac_ui(i) * zeta)
+    values[hebbian.ROOT] = acb(1 / arb.pi().sqrt())
+    log_2 = arb(2).log()
+    values[hebbian.OFFSET] = acb(arb.pi().log() / 2 - log_2 - log_2.log())
+    return values
 
 
 def _maximum_series(order: int) -> LogSeries:
@@ -129,9 +141,7 @@ def _exact_in_log(name: str, facts: int, digits: int) -> Any:
         return size / _dimension(facts - 1, digits).ball
     if name == "gaussian_maximum":
         return maximum_location(facts, digits).ball
-    from numerics.hebbian_threshold import threshold
-
-    return size / threshold(facts, every=name == "hebbian_all", digits=12).ball ** 2
+    return size / threshold(facts, every=name == "hebbian_all", digits=11).ball ** 2
 
 
 def normalised_remainder(name: str, order: int, facts: int, digits: int = DIGITS) -> Certified:
@@ -151,7 +161,7 @@ def normalised_remainder(name: str, order: int, facts: int, digits: int = DIGITS
         if name in _LOG_SERIES:
             program, (power, log_power) = _program(name, order)
             size = arb(fmpz(facts)).log()
-            known = program({_TOP: acb(size)}).real
+            known = program({_TOP: acb(size), **_constants()}).real
             scale = size ** arb(fmpq(power.numerator, power.denominator))
             scale *= size.log() ** log_power
             return Certified((_exact_in_log(name, facts, digits) - known) / scale)
@@ -180,7 +190,7 @@ def grid(first: int, points: int, shift: Fraction = Fraction(0)) -> Iterator[int
     `shift` in [0, 1) moves the inner points by that share of a step: another grid, same range.
 
     >>> [len(str(p)) for p in grid(10, 4)]
-    [2, 11, 101, 1001]
+    [2, 10, 100, 1001]
     """
     start = Fraction(int(float_log(first) / float_log(10) * 10**6), 10**6)
     ratio = float(TOP_EXPONENT / start)
@@ -277,6 +287,11 @@ _MEASURED = (
     ("variance", 2, 10, "487", "0"),
     ("variance", 3, 10, "0", "6080"),
     ("variance", 4, 10, "85800", "0"),
+    ("hebbian_typical", 0, 100, "0", "189/250"),
+    ("hebbian_typical", 1, 100, "0", "387/500"),
+    ("hebbian_typical", 2, 100, "0", "16/25"),
+    ("hebbian_all", 0, 100, "0", "139/1000"),
+    ("hebbian_all", 1, 100, "117/10000", "471/10000"),
 )
 
 PUBLISHED = tuple(
