@@ -73,7 +73,7 @@ def check_embeddings(result: Fit, name: str) -> Check:
 
 
 def _comparison(true: int | None, shuffled: list[int]) -> str:
-    """What the counts say about the pairing; only cheaper than every shuffle counts as structure."""
+    """What the counts say; only fewer than every shuffle needs counts as structure."""
     if true is None:
         return "cannot all be recalled with the components given."
     if not shuffled:
