@@ -232,7 +232,7 @@ def duration(seconds: float) -> str:
 
 def _report(frame: Any, status: Status, store: Path, export: Path | None, json: bool) -> None:
     from validate.cli.common import print_json
-    from validate.sweep.summary import COLUMNS, summary
+    from validate.sweep.summary import summary
 
     rows = summary(frame)
     if json:
@@ -252,20 +252,31 @@ def _report(frame: Any, status: Status, store: Path, export: Path | None, json: 
     from validate.cli.output import console
 
     table = Table(title=f"{frame['problem'][0]} problem, {frame['method'][0]}")
-    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in rows)]
-    for name in shown:
-        table.add_column(name.replace("_", " "), justify="right")
+    for name in ("d", "p", "load", "n", "yes", "no", "?", "P(separable), 95 %"):
+        table.add_column(name, justify="right")
+    extra = [name for name in ("accuracy", "overlap") if any(name in row for row in rows)]
+    for name in extra:
+        table.add_column(name, justify="right")
     for row in rows:
-        table.add_row(*(_show(row.get(name)) for name in shown))
+        counts = (row[k] for k in ("instances", "separable", "not_separable", "undecided"))
+        cells = [str(row["dim"]), str(row["facts"]), f"{row['load']:.3f}", *map(str, counts)]
+        cells.append(f"{row['low']:.3f} .. {row['high']:.3f}")
+        table.add_row(*cells, *(_show(row[name], row.get(f"{name}_stderr")) for name in extra))
     screen = console()
     screen.print(table)
-    where = f"{store}" if export is None else f"{store}, exported to {export}"
+    if frame["method"][0] in ("exact", "sample"):
+        screen.print("yes, no, ?: proved separable, proved not separable, undecided")
+    else:
+        screen.print("yes, ?: perfect recall, proved; imperfect recall (which proves nothing)")
     screen.print(
-        f"{status.total} cells: {status.resumed} found, {status.here} computed here; {where}"
+        f"{status.total} cells: {status.resumed} found, {status.here} computed here; "
+        f"kept in {store}"
     )
+    if export is not None:
+        screen.print(f"results exported to {export}")
 
 
-def _show(value: Any) -> str:
+def _show(value: float | None, error: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if error is None else f"{value:.4f} +- {error:.4f}"

@@ -7,21 +7,6 @@ from typing import Any
 
 from validate.checks.statistics import clopper_pearson
 
-COLUMNS = (
-    "dim",
-    "facts",
-    "load",
-    "instances",
-    "separable",
-    "not_separable",
-    "undecided",
-    "low",
-    "high",
-    "accuracy",
-    "overlap",
-    "overlap_stderr",
-)
-
 
 def summary(frame: Any) -> list[dict[str, Any]]:
     """Counts of each (dim, facts) of a frame of one problem and method.
