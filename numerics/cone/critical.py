@@ -13,12 +13,10 @@ from numerics.cone.rank import check_rank_ratio, rank_factor_ball
 from numerics.cone.success import check_dimension, exact_success, failure_ball
 from numerics.cone.volumes import (
     EXACT_DIMENSION,
-    LOG10,
     MAX_DIGITS,
     check_digits,
     check_margin,
     dimension_ball,
-    refine,
     statistical_dimension,
 )
 from numerics.counts import MAX_EXPONENT, parse_count
@@ -176,25 +174,13 @@ def _growing_facts(budget: _Budget) -> int:
             raise _too_large(budget)
     while high - low > 1:
         guess = _guess(budget, low, high)
-        if budget.holds(guess, guess - 1):
-            low = guess
-            step = max(1, (high - low) // 2**20)
-            # try to close the bracket from the other side with a small step
-            probe = min(high - 1, guess + step)
-            if probe > low:
-                if budget.holds(probe, probe - 1):
-                    low = probe
-                else:
-                    high = probe
-        else:
-            high = guess
-            step = max(1, (high - low) // 2**20)
-            probe = max(low + 1, guess - step)
-            if probe < high:
-                if budget.holds(probe, probe - 1):
-                    low = probe
-                else:
-                    high = probe
+        fits = budget.holds(guess, guess - 1)
+        low, high = (guess, high) if fits else (low, guess)
+        # the guess is nearly right: a small step to its other side usually closes the bracket
+        step = max(1, (high - low) // 2**20)
+        probe = min(low + step, high - 1) if fits else max(high - step, low + 1)
+        if low < probe < high:
+            low, high = (probe, high) if budget.holds(probe, probe - 1) else (low, probe)
     return low
 
 
@@ -299,13 +285,3 @@ def _fails_at_most(parameters: int, facts: int, competitors: int, epsilon: Fract
         f"the failure probability equals {epsilon} to 512 digits, so the least dimension is not "
         "decided; change failure slightly"
     )
-
-
-__all__ = [
-    "LOG10",
-    "critical_facts",
-    "critical_load",
-    "facts_per_parameter",
-    "least_dimension",
-    "refine",
-]
