@@ -109,7 +109,8 @@ def sweep(
     the exported results are the same bytes. Several processes may work on one store at once.
     """
     # One thread a cell, for BLAS too: read when NumPy is first imported, below.
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    blas = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    for name in () if "numpy" in sys.modules else blas:
         os.environ[name] = str(max(1, threads))
     require_extra("torch", "pandas", "pyarrow", "joblib")
     from validate.store import Store

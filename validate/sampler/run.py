@@ -217,28 +217,29 @@ def _collect(
     points = np.empty((chains, samples, cone.size))
     bounces = np.empty((chains, samples), dtype=np.int64)
     margins = np.empty((chains, samples))
-    taken = np.zeros(chains, dtype=np.int64)
-    ready = torch.arange(chains, device=cone.device)
+    taken = [0] * chains
+    waiting = list(range(chains))
     while True:
-        if ready.numel():
-            momenta = normals([generators[c] for c in ready.tolist()], cone.size, starts)
-            motion.refresh(ready, momenta)
-        done = motion.step()
-        ready = done
-        if not done.numel():
-            continue
-        least = motion.settle(done).numpy(force=True)
-        for chain, margin in zip(done.tolist(), least.tolist(), strict=True):
-            slot = int(taken[chain]) - warmup
+        if waiting:
+            momenta = normals([generators[c] for c in waiting], cone.size, starts)
+            motion.refresh(torch.tensor(waiting, device=cone.device), momenta)
+        waiting = []
+        moving = sum(count < total for count in taken)
+        # A new momentum costs a product with A: a quarter of the chains get theirs together.
+        while len(waiting) < min(moving, max(1, chains // 4)):
+            waiting += motion.step().tolist()
+        least = motion.settle(torch.tensor(waiting, device=cone.device)).tolist()
+        for chain, margin in zip(waiting, least, strict=True):
+            slot = taken[chain] - warmup
             if slot >= 0:
                 points[chain, slot] = motion.w[chain].numpy(force=True)
                 bounces[chain, slot] = int(motion.bounces[chain])
                 margins[chain, slot] = margin
             taken[chain] += 1
         if progress is not None:
-            progress(int(taken.sum()), chains * total)
-        ready = done[torch.from_numpy(taken[done.numpy(force=True)] < total).to(done.device)]
-        if (taken == total).all():
+            progress(sum(taken), chains * total)
+        waiting = [chain for chain in waiting if taken[chain] < total]
+        if min(taken) == total:
             return points, bounces, margins, motion.drift
 
 

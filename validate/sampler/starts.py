@@ -31,10 +31,10 @@ def scattered_starts(
         v = cone.apply(g)
         # margins u + s v > 0 up to s = 1 / max(-v / u)
         steepest = (-v / u).amax(dim=1, keepdim=True)
-        s = torch.where(steepest > 0, FRACTION / steepest, FREE_LENGTH)
-        w = w + s.clamp(max=FREE_LENGTH) * g
-        w = w * (length / w.norm(dim=1, keepdim=True))
-        u = cone.apply(w)
+        s = torch.where(steepest > 0, FRACTION / steepest, FREE_LENGTH).clamp(max=FREE_LENGTH)
+        w, u = w + s * g, u + s * v
+        scale = length / w.norm(dim=1, keepdim=True)
+        w, u = w * scale, u * scale
     return w
 
 
