@@ -27,6 +27,11 @@ class _SympifiablePrinter(StrPrinter):
 
     _print_Dummy = _print_Symbol
 
+    def _print_Limit(self, expr: Any) -> str:
+        # The direction, a quoted sign, does not survive `sympify`; limits here are at infinity.
+        body, variable, end, _ = expr.args
+        return f"Limit({self._print(body)}, {self._print(variable)}, {self._print(end)})"
+
 
 _TAKEN = frozenset(sp.__all__) | frozenset(dir(builtins))
 

@@ -105,9 +105,7 @@ def test_case_6_narrow_and_far_gaussians_keep_their_mass() -> None:
     variance=st.fractions(min_value="1/4", max_value=3, max_denominator=6),
 )
 @settings(max_examples=8, deadline=None)
-def test_stein_and_shift_leave_the_average_unchanged(
-    power: int, slope: int, variance: Any
-) -> None:
+def test_stein_and_shift_leave_the_average_unchanged(power: int, slope: int, variance: Any) -> None:
     s = sp.Rational(str(variance))
     average = GaussianAverage(x * (1 + x) ** power * sp.exp(slope * x / 4), (x, s))
     stein = average.stein(x)
