@@ -127,7 +127,6 @@ class Store:
                 isolation_level=None,
                 check_same_thread=False,
             )
-            connection.execute("PRAGMA synchronous = FULL")
         return cls(path, connection)
 
     def __enter__(self) -> Store:
@@ -166,7 +165,7 @@ class Store:
         are taken over. The claims of this store are renewed until `close`.
         """
         taken: list[str] = []
-        with self._transaction() as db:
+        with self._transaction(durable=False) as db:
             for key in keys:
                 if most is not None and len(taken) >= most:
                     break
@@ -261,9 +260,11 @@ class Store:
                 )
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """All or nothing; `durable` waits for the disk, so that a power cut cannot undo it."""
         with self._lock, _sentences(self.path):
             db = self._connection
+            db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -346,6 +349,26 @@ def test_an_unreachable_scheduler_is_one_sentence(tmp_path: Path) -> None:
         run(make_plan(**MIXED), store, dask="tcp://127.0.0.1:9")
 
 
+def test_jobs_and_dask_together_are_refused(tmp_path: Path) -> None:
+    with (
+        Store.open(tmp_path / "s.sqlite") as store,
+        pytest.raises(InvalidInput, match="give one of the two"),
+    ):
+        run(make_plan(**MIXED), store, jobs=2, dask="tcp://127.0.0.1:9")
+
+
+def test_a_killed_worker_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deadly(*_: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(sys.modules["validate.sweep.run"], "_worker", deadly)
+    with (
+        Store.open(tmp_path / "s.sqlite") as store,
+        pytest.raises(InvalidInput, match="a worker process was killed"),
+    ):
+        run(make_plan(**MIXED), store, jobs=2)
+
+
 def test_two_processes_share_one_store(tmp_path: Path, context: Any) -> None:
     path, plan = tmp_path / "s.sqlite", plan_of(MANY)
     processes = []
@@ -392,6 +415,19 @@ def test_two_threads_share_one_store(tmp_path: Path) -> None:
 # --- kills ---------------------------------------------------------------------------------------
 
 
+def descendants(pid: int) -> list[Any]:
+    """The processes that a process has started, and theirs."""
+    psutil = pytest.importorskip("psutil")
+    return list(psutil.Process(pid).children(recursive=True))
+
+
+def all_end(processes: list[Any], seconds: float = 30.0) -> bool:
+    """Whether all these processes end soon."""
+    if not processes:
+        return True
+    return not pytest.importorskip("psutil").wait_procs(processes, timeout=seconds)[1]
+
+
 def kill_and_resume(
     path: Path, arguments: dict[str, Any], context: Any, *, kills: int, within: float, jobs: int = 1
 ) -> int:
@@ -411,8 +447,10 @@ def kill_and_resume(
         process.start()
         assert here.recv() == "up"
         time.sleep(moment)
+        family = descendants(process.pid) if jobs > 1 else []
         process.kill()
         process.join()
+        assert all_end(family), "workers outlive their sweep"
         if not path.exists():
             continue
         with Store.open(path) as store:

@@ -273,6 +273,9 @@ def _report(frame: Any, status: Status, store: Path, export: Path | None, json: 
         f"{status.total} cells: {status.resumed} found, {status.here} computed here; "
         f"kept in {store}"
     )
+    doubtful = sum(row.get("unconverged", 0) for row in rows)
+    if doubtful:
+        screen.print(f"in {doubtful} cells the chains disagree: give more --samples")
     if export is not None:
         screen.print(f"results exported to {export}")
 

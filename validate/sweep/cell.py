@@ -12,6 +12,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,8 +93,6 @@ def compute(cell: Cell, code: str) -> Outcome:
 
     Raises `InvalidInput` if this process has other code than the one that asked.
     """
-    import torch
-
     from validate.sweep.code import code_version
 
     here = code_version()
@@ -101,14 +101,30 @@ def compute(cell: Cell, code: str) -> Outcome:
             f"a worker has code version {here} but the sweep was started with {code}; install the "
             "same factcap, NumPy, SciPy and torch everywhere"
         )
-    before = torch.get_num_threads()
-    torch.set_num_threads(cell.threads)
     start = time.perf_counter()
-    try:
+    with threads(cell.threads):
         result = _sampled(cell) if cell.method == "sample" else _decided(cell)
+    return Outcome(result, time.perf_counter() - start)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Run torch with `count` threads.
+
+    The number belongs to the process: where it is right already nothing is set or restored, so that
+    cells in several threads of one Dask worker do not undo each other's.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    if before == count:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
     finally:
         torch.set_num_threads(before)
-    return Outcome(result, time.perf_counter() - start)
 
 
 def _instance(cell: Cell) -> Any:
@@ -162,10 +178,15 @@ def _sampled(cell: Cell) -> dict[str, Any]:
         "overlap": q.value,
         "overlap_stderr": q.stderr,
         "start_overlap": q.start_overlap,
-        "effective_size": q.effective_size,
-        "r_hat": q.r_hat,
+        "effective_size": _finite(q.effective_size),
+        "r_hat": _finite(q.r_hat),
         "bounces": float(drawn.bounces.mean()),
     }
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no NaN: a diagnostic that is undefined is null."""
+    return value if math.isfinite(value) else None
 
 
 def _word(text: str) -> int:

@@ -48,9 +48,8 @@ def results_frame(store: Store, plan: Plan | None = None) -> Any:
         keys = [key_of(cell.config, code) for cell in plan.cells]
     records = []
     for row in store.rows(keys):
-        cell = Cell(**row.config)
-        record: dict[str, Any] = {**row.config, "load": cell.load}
-        wanted = SAMPLE_COLUMNS if cell.method == "sample" else RESULT_COLUMNS[1:]
+        record: dict[str, Any] = {**row.config, "load": Cell(**row.config).load}
+        wanted = SAMPLE_COLUMNS if row.config["method"] == "sample" else RESULT_COLUMNS[1:]
         record["verdict"] = row.result["verdict"]
         record |= {name: row.result.get(name) for name in wanted}
         record["code"] = row.code

@@ -72,6 +72,11 @@ def run(
     code.
     """
     check_count("jobs", jobs, 1)
+    if dask is not None and jobs != 1:
+        raise InvalidInput(
+            f"{jobs} jobs and a Dask scheduler were asked for; its workers are the jobs; give one "
+            "of the two"
+        )
     code = code_version()
     cells = {key_of(cell.config, code): cell for cell in plan.cells}
     tracker = _Tracker(cells, store, progress)
@@ -79,7 +84,7 @@ def run(
         stream = stack.enter_context(_stream(cells, code, jobs, dask))
         while tracker.pending:
             found = 0
-            for key, outcome in stream(_claimed(tracker, store, jobs)):
+            for key, outcome in _without_traceback(stream(_claimed(tracker, store, jobs))):
                 store.finish(cells[key].config, code, outcome.result, seconds=outcome.seconds)
                 tracker.done(key)
                 found += 1
@@ -150,6 +155,19 @@ def _claimed(tracker: _Tracker, store: Store, jobs: int) -> Iterator[str]:
         yield from store.claim(candidates)
 
 
+def _without_traceback(found: Iterator[Any]) -> Iterator[Any]:
+    """A worker that dies is the machine's trouble, not a defect to be debugged."""
+    try:
+        yield from found
+    except Exception as error:
+        if type(error).__name__ not in ("TerminatedWorkerError", "KilledWorker"):
+            raise
+        raise InvalidInput(
+            "a worker process was killed, most likely because memory ran out; finished cells are "
+            "kept; give the same command with fewer jobs"
+        ) from None
+
+
 Stream = Callable[[Iterator[str]], Iterator[tuple[str, Outcome]]]
 
 
@@ -213,6 +231,9 @@ def _client(address: str) -> AbstractContextManager[Any]:
 
 
 def _worker(key: str, cell: Cell, code: str, parent: int | None) -> tuple[str, Outcome]:
+    import torch
+
+    torch.set_num_threads(cell.threads)
     if parent is not None:
         _end_with(parent)
     return key, compute(cell, code)

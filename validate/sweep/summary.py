@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from validate.checks.statistics import clopper_pearson
+from validate.sampler.overlap import R_HAT_ALLOWED
 
 
 def summary(frame: Any) -> list[dict[str, Any]]:
@@ -13,7 +14,8 @@ def summary(frame: Any) -> list[dict[str, Any]]:
 
     `low`, `high`: exact 95 % interval of the probability that an instance is separable, with
     undecided instances counted both ways; `accuracy` and `overlap`: means over the instances that
-    have one, `overlap_stderr` the standard error of that mean over instances.
+    have one, `overlap_stderr` the standard error of that mean over instances; `unconverged` counts
+    the instances whose chains disagree (R-hat above 1.05).
     """
     rows = []
     for (dim, facts), group in frame.groupby(["dim", "facts"], sort=False):
@@ -34,6 +36,8 @@ def summary(frame: Any) -> list[dict[str, Any]]:
             if name in group:
                 values = group[name].dropna().tolist()
                 row[name] = math.fsum(values) / len(values) if values else None
+        if "r_hat" in group:
+            row["unconverged"] = int((group["r_hat"] > R_HAT_ALLOWED).sum())
         if "overlap" in group and group["overlap"].count() > 1:
             row["overlap_stderr"] = float(group["overlap"].sem())
         rows.append(row)
