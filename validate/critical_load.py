@@ -101,9 +101,10 @@ def critical_load(
         if decision.verdict == SEPARABLE:
             break
         if facts == least:
+            verdict = decision.verdict.replace("_", " ")
             raise InvalidInput(
-                f"the {kind} instance with seed {seed} is {decision.verdict.replace('_', ' ')} with "
-                f"only {facts} facts; a critical load needs a start that works; take a larger dim"
+                f"the {kind} instance with seed {seed} is {verdict} with only {facts} facts; a "
+                "critical load needs a start that works; take a larger dim"
             )
         facts = max(least, int(0.8 * facts))
     solution = decision.solution

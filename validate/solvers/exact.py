@@ -112,7 +112,9 @@ def _decide(
 ) -> list[RawResult]:
     if isinstance(operator, RowsOperator) and worth_a_working_set(operator):
         pairs = zip(operator.matrix, starts, strict=True)
-        return [solve_with_working_set(matrix, deadline, start) for matrix, start in pairs]
+        return [
+            solve_with_working_set(matrix, deadline, start, progress) for matrix, start in pairs
+        ]
     given = [start for start in starts if start is not None]
     start = torch.stack(given) if given else None
     return interior_point(operator, deadline=deadline, progress=progress, start=start)

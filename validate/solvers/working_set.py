@@ -8,6 +8,7 @@ the subsets stay at a few N rows and each round starts from the multipliers of t
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import torch
 
@@ -29,7 +30,10 @@ def worth_a_working_set(operator: RowsOperator) -> bool:
 
 
 def solve_with_working_set(
-    matrix: Tensor, deadline: float | None = None, start: Tensor | None = None
+    matrix: Tensor,
+    deadline: float | None = None,
+    start: Tensor | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> RawResult:
     """Decide A w > 0 for explicit rows A = `matrix` (n, N); `start`: multipliers (n,) to try."""
     size = matrix.shape[1]
@@ -45,7 +49,7 @@ def solve_with_working_set(
     while True:
         rounds += 1
         iteration = Iteration(RowsOperator(matrix[rows][None]), multipliers, SPREAD)
-        iteration.run(deadline)
+        iteration.run(deadline, progress)
         result = iteration.results[0]
         iterations += result.iterations
         l = result.multipliers
