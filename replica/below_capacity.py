@@ -11,7 +11,8 @@ With M phi(b) = b, that is b^2 = W(M^2/(2 pi)), and k = 1/V,
     E log Z = -(k/2)(b^2 + q) - log b - (1/2) log(2 pi/k) + log Gamma(k) + sum_n F_n b^{-2n}
 
 (`replica.log_gamma` derives the F_n). The regime ends where M^{-(1-q)/(1+q)} is no longer small,
-V log M = O(1); `uniform_log_integral` states the form that joins it to the expansions at capacity.
+V log M = O(1); the expansion named log_partition states the form that joins it to the expansions at
+capacity, and `numerics.crossover` evaluates it.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from numerics.cone import statistical_dimension as certified_dimension
 from numerics.cone.gauss import float_level
 from replica.errors import InvalidInput
 from replica.expansion import capacity, cone, derive_expansion, expansion_names, hebbian
+from replica.expansion.gaussian_tail import erfc_at_infinity
 from replica.expansion.level import level_in_double_log, resummed_level
 from replica.logseries import LogSeries
 
@@ -176,3 +177,24 @@ def test_low_rank_is_the_capacity_times_the_share() -> None:
     plain = derive_expansion("capacity", 2).to_json()
     found = sp.sympify(data["expression"], {"share": share})
     assert sp.expand(found - share * sp.sympify(plain["expression"])) == 0
+
+
+def test_case_2_gaussian_tails_at_infinity() -> None:
+    """CASES 2: erfc(x), erfc(x)/2 and 2 erf(x) = 2 - 2 e^{-x^2}/(x sqrt(pi)) (1 + O(x^-2))."""
+    x = sp.Symbol("x", positive=True)
+    leading = erfc_at_infinity(x, 0).complement().scaled(2).expression
+    assert sp.expand(leading - (2 - 2 * sp.exp(-(x**2)) / (x * sp.sqrt(sp.pi)))) == 0
+    with mp.workdps(60):
+        point = mp.mpf(8)
+        for order in (0, 1, 4, 9):
+            series = erfc_at_infinity(x, order)
+            value = mp.mpf(str(series.expression.subs(x, 8).evalf(50)))
+            half = mp.mpf(str(series.scaled(sp.Rational(1, 2)).expression.subs(x, 8).evalf(50)))
+            doubled = series.complement().scaled(2).expression.subs(x, 8).evalf(50)
+            after = erfc_at_infinity(x, order + 1)
+            omitted = abs(mp.mpf(str((after.expression - series.expression).subs(x, 8).evalf(50))))
+            assert 0 < abs(mp.erfc(point) - value) < omitted
+            assert 0 < abs(mp.erfc(point) / 2 - half) < omitted / 2
+            assert abs(2 * mp.erf(point) - mp.mpf(str(doubled))) < 2 * omitted
+    with pytest.raises(InvalidInput):
+        erfc_at_infinity(x, -1)
