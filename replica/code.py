@@ -48,9 +48,9 @@ def _rule(count):
     return (centres + nodes / panels).ravel(), np.tile(weights / panels, panels)
 
 
-def _integral(function, lower, upper, reach=REACH):
-    """Integral on a new leading axis; infinite ends are cut at +-reach."""
-    lower, upper = np.maximum(lower, -reach), np.minimum(upper, reach)
+def _integral(function, lower, upper):
+    """Integral on a new leading axis; infinite ends are cut at +-REACH."""
+    lower, upper = np.maximum(lower, -REACH), np.minimum(upper, REACH)
     nodes, weights = _rule(NODES)
     with _axis() as depth:
         shape = (-1,) + (1,) * depth
@@ -63,9 +63,7 @@ def _integral(function, lower, upper, reach=REACH):
 def _average(function, variance, lower, upper):
     """E function(v), v ~ N(0, variance), weight cut to (lower, upper)."""
     scale = np.sqrt(variance)
-    return _integral(
-        lambda v: function(scale * v) * _phi(v), lower / scale, upper / scale, REACH
-    )
+    return _integral(lambda v: function(scale * v) * _phi(v), lower / scale, upper / scale)
 
 
 def _score_average(function, variance, size):

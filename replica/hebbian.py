@@ -56,7 +56,7 @@ class HebbianRule:
 
     @property
     def finite_size_recall(self) -> Any:
-        """E Phi((1 + s_target z)/s_rival)^M with `finite_size_variances`: corrections are O(d/p)."""
+        """E Phi((1 + s_target z)/s_rival)^M with `finite_size_variances`: corrected by O(d/p)."""
         target, rival = self.finite_size_variances
         lead = (1 + sp.sqrt(target) * s.z) / sp.sqrt(rival)
         return GaussianAverage(Phi(lead) ** self.competitors, s.z)

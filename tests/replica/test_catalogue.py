@@ -1,4 +1,4 @@
-"""Every (prior, criterion) pair of the catalogue passes the same tests; then known special cases."""
+"""Every (prior, criterion) pair of the catalogue passes the same tests; then special cases."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_every_string_is_read_back_as_the_same_expression(prior: str, criterion:
 
 
 def same_value(read: Any, expression: Any) -> bool:
-    """Equal at a point, where no integral or unknown function stands in the way; else same heads."""
+    """Equal at a point, where no integral or unknown function is in the way; else same heads."""
     if read.has(sp.Integral, sp.Sum, sp.core.function.AppliedUndef):
         heads = [{f.func.__name__ for f in e.atoms(sp.Function)} for e in (read, expression)]
         averages = {"ScoreAverage", "IncrementAverage"}  # our class, an unknown function once read

@@ -13,6 +13,7 @@ from scipy.special import wofz
 
 from replica import cone
 from replica.code import to_python
+from replica.criteria.list_wise import ListWise
 from replica.derivation import Derivation
 from replica.errors import InvalidInput
 from replica.symbols import M, margin
@@ -89,7 +90,7 @@ def test_double_integral_agrees_with_the_sum() -> None:
 
 @pytest.mark.parametrize(("number", "shift"), [(3, 0.5), (4, 1.2)])
 def test_mean_distance_by_direct_minimisation(number: int, shift: float) -> None:
-    # two-sided test at |z| < 4.9: false alarm 1e-6 a case; the sign of an error in D_k shows at once
+    # two-sided test at |z| < 4.9: false alarm 1e-6 a case
     samples = 100_000
     z = np.random.default_rng((11, number)).standard_normal((samples, number + 1))
     distances, active = nearest_point(z, shift)
@@ -132,3 +133,27 @@ def test_derivation_factorises() -> None:
     titles = [step.title for step in derivation]
     assert "Exponent of the term with K = k" in titles
     assert delta.subs(M, 2).doit().doit() == sp.Rational(5, 6)
+
+
+@pytest.mark.parametrize(("number", "size", "shift"), [(3, 2, 0.3)])
+def test_list_wise_distance_by_direct_minimisation(number: int, size: int, shift: float) -> None:
+    # the size - 1 best competitors are dropped; two-sided at 4.9 standard errors: 1e-6 a case
+    samples = 100_000
+    z = np.random.default_rng((12, number)).standard_normal((samples, number + 1))
+    kept = -np.sort(-z[:, 1:], axis=1)[:, size - 1 :]
+    distances, _ = nearest_point(np.column_stack([z[:, 0], kept]), shift)
+    criterion = ListWise(competitors=number, list_size=size, margin=sp.Rational(str(shift)))
+    namespace: dict[str, object] = {}
+    exec(to_python({"delta": criterion.mean_distance_squared()}), namespace)
+    namespace["NODES"], namespace["REACH"] = 100, 5.5  # exp(i l (2 t - u)) oscillates
+    predicted = complex(namespace["delta"]()).real  # type: ignore[operator]
+    assert abs(distances.mean() - predicted) < 4.9 * distances.std() / sqrt(samples)
+
+
+def test_a_list_of_one_is_top_one() -> None:
+    criterion = ListWise(competitors=2, list_size=1, margin=0)
+    namespace: dict[str, object] = {}
+    exec(to_python({"delta": criterion.mean_distance_squared()}), namespace)
+    namespace["NODES"], namespace["REACH"] = 100, 5.5  # exp(i l (2 t - u)) oscillates
+    value = complex(namespace["delta"]()).real  # type: ignore[operator]
+    assert value == pytest.approx(5 / 6, rel=1e-5)

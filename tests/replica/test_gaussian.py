@@ -92,7 +92,7 @@ def test_case_6_narrow_and_far_gaussians_keep_their_mass() -> None:
     far = GaussianAverage(1, (x, sp.S.Half, -sp.oo, 38)).doit()
     for mass in (whole, narrow, far):
         assert abs(mass.evalf(20) - 1) < 1e-19
-    # the weight is kept when a density of width 1e-4 is averaged: E N(x; 0.3, 1e-8) = phi-like value
+    # the weight is kept when a density of width 1e-4 is averaged: E N(x; 0.3, 1e-8)
     value = GaussianAverage(heat_kernel(x, centre, width**2), x)
     as_density = GaussianAverage(phi((x - centre) / width) / width, x).doit()
     assert abs(as_density.evalf(20) - phi(centre / sp.sqrt(1 + width**2)).evalf(20)) < 1e-8
