@@ -327,8 +327,8 @@ def _relevant_angles(law: _Law, r: Any, count: int, nats: float) -> tuple[int, A
             stride = min(float(theta.mid()) * 0.2, 0.1 / max(1e-3, float(sigma.mid())))
             upper = theta + arb(stride)
             middle = (theta + upper) / 2
-            point = acb(middle.cos(), middle.sin()) * r
-            modulus = abs(polynomial(point)) / norm
+            unit = acb(middle.cos(), middle.sin())  # the powers of r are in the terms
+            modulus = abs(polynomial(unit)) / norm
             speed = min(float(sigma.upper()), float((offset + second * upper).upper()) * 1.0000001)
             modulus = (modulus + arb(speed) * arb(stride) / 2 + rest).upper()
             bound = (facts * modulus.log()).exp()
