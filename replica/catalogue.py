@@ -75,7 +75,7 @@ def table_row(prior: str, criterion: str, digits: int = 10, **parameters: Any) -
     >>> table_row("spherical", "halfspace", margin=0)["capacity"]
     '2'
     >>> table_row("spherical", "top_one", digits=6, margin=0, competitors=2)["capacity"]
-    '1.20000'
+    '6/5'
     """
     entry = model(prior, criterion, **parameters)
 
