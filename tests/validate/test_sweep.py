@@ -341,7 +341,10 @@ def test_a_dask_cluster_gives_the_same_bytes(tmp_path: Path) -> None:
     assert exported(tmp_path / "dask.sqlite", plan) == fresh(tmp_path / "one.sqlite", plan)
 
 
-def test_an_unreachable_scheduler_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unreachable_scheduler_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["validate.sweep.run"], "SCHEDULER_SECONDS", 0.5)
     with (
         Store.open(tmp_path / "s.sqlite") as store,
         pytest.raises(InvalidInput, match="does not answer"),

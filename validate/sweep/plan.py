@@ -61,7 +61,7 @@ def make_plan(
 
     >>> plan = make_plan("original", dims=[10], loads=[0.5, 1.0], seeds=3)
     >>> plan.sizes, len(plan.cells)
-    ([(10, 17), (10, 29)], 6)
+    ([(10, 17), (10, 30)], 6)
     """
     _check_names(problem, method, load_unit)
     parse_ensemble(ensemble)
@@ -127,7 +127,7 @@ def facts_of_load(load: Fraction | float, unit: str, scale: int) -> int:
     Of two equally near ones the smaller. Raises `InvalidInput` unless 0 < load < 10^6.
 
     >>> facts_of_load(1.0, "plogp", 400)
-    90
+    89
     """
     if not (load > 0 and load < 10**6):
         raise InvalidInput(

@@ -23,6 +23,7 @@ from validate.sweep.code import code_version
 from validate.sweep.plan import Plan
 
 POLL_SECONDS = 0.2
+SCHEDULER_SECONDS = 10.0
 Progress = Callable[["Status"], None]
 
 
@@ -215,7 +216,7 @@ def _client(address: str) -> AbstractContextManager[Any]:
             "install the extra with: pip install 'factcap[cluster]'"
         ) from None
     try:
-        client = Client(address, timeout=10)
+        client = Client(address, timeout=SCHEDULER_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
         raise InvalidInput(
             f"the Dask scheduler at {address!r} does not answer ({type(error).__name__}); give the "
