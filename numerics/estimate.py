@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from replica.errors import InvalidInput
+
+Array = NDArray[np.float64]
 
 
 def check_seed(seed: Any) -> int:
@@ -126,9 +129,9 @@ class MonteCarloCurve:
     0.4
     """
 
-    points: np.ndarray
-    values: np.ndarray
-    stderr: np.ndarray
+    points: Array
+    values: Array
+    stderr: Array
     samples: int
     seed: int
 
@@ -143,20 +146,30 @@ class MonteCarloCurve:
 
 @dataclass(frozen=True)
 class Controlled:
-    """A controlled mean: `value`, `stderr`, and variance_ratio = plain variance / what is left."""
+    """A controlled mean: `value`, `stderr`, and variance_ratio = plain variance / what is left.
+
+    `influence` (n,): what each sample adds to the error, stderr = sqrt(sum influence^2) / n; the
+    influences of several means over the same samples combine linearly.
+    """
 
     value: float
     stderr: float
     variance_ratio: float
-    residuals: np.ndarray
+    influence: Array
 
 
-def controlled_mean(samples: np.ndarray, controls: np.ndarray) -> Controlled:
+def standard_error(influence: Array) -> float:
+    """sqrt(sum influence^2) / n."""
+    return float(np.sqrt(np.sum(influence**2))) / len(influence)
+
+
+def controlled_mean(samples: Array, controls: Array) -> Controlled:
     """Mean of `samples` (n,) with control variates `controls` (n, k) whose means are exactly 0.
 
-    value = mean(f) - b . mean(c), b the least-squares coefficients of f on c. Fitting b on the
-    same samples costs a bias of relative order k/n, negligible for n >> k (asked: n > 10 k), and
-    n - k - 1 degrees of freedom, which the standard error accounts for.
+    value = mean(f) - b . mean(c), b the least-squares coefficients of f on c: the intercept of the
+    regression. Its standard error is the jackknife one, sqrt(sum (a_i e_i/(1-h_i))^2) with residuals
+    e, leverages h and the intercept's weights a: right also where residuals are larger far out.
+    The bias from fitting b on the same samples is of relative order k/n (asked: n > 10 k).
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.standard_normal(1000)
@@ -172,14 +185,18 @@ def controlled_mean(samples: np.ndarray, controls: np.ndarray) -> Controlled:
         )
     scale = np.sqrt(np.mean(controls**2, axis=0))
     usable = controls[:, scale > 0] / scale[scale > 0]
-    centred = usable - usable.mean(axis=0)
-    mean = float(samples.mean())
-    coefficients, *_ = np.linalg.lstsq(centred, samples - mean, rcond=1e-10)
-    residuals = samples - usable @ coefficients
+    design = np.concatenate([np.ones((count, 1)), usable], axis=1)
+    left, values, right = np.linalg.svd(design, full_matrices=False)
+    kept = values > 1e-10 * values[0]
+    left, values, right = left[:, kept], values[kept], right[kept]
+    coefficients = right.T @ ((left.T @ samples) / values)
+    residuals = samples - design @ coefficients
+    leverage = np.minimum(np.sum(left**2, axis=1), 1.0 - 1e-9)
+    influence = count * (left @ (right[:, 0] / values)) * residuals / (1.0 - leverage)
+    error = standard_error(influence)
     plain = float(np.var(samples, ddof=1))
-    left = float(np.sum((residuals - residuals.mean()) ** 2) / (count - width - 1))
-    ratio = plain / left if left > 0 else math.inf
-    return Controlled(float(residuals.mean()), math.sqrt(left / count), ratio, residuals)
+    ratio = plain / (count * error**2) if error > 0 else math.inf
+    return Controlled(float(coefficients[0]), error, ratio, influence)
 
 
 def samples_for(pilot: MonteCarloEstimate, accuracy: float, most: int) -> int:

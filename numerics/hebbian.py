@@ -218,7 +218,13 @@ def hebbian_load(
 
 def _chance_suffices(count: int, others: int, wanted: Fraction) -> bool:
     """(1/(M+1))^p >= probability, for p facts guessed independently."""
-    return count * math.log(others + 1) <= -math.log(wanted) + 1e-12
+    log_cost = float_log(fmpz(count)) + math.log(float_log(fmpz(others + 1)))
+    return log_cost <= math.log(-_log(wanted)) + 1e-12
+
+
+def _log(number: Fraction) -> float:
+    """log of a positive fraction whose parts may exceed the range of floats."""
+    return float_log(fmpz(number.numerator)) - float_log(fmpz(number.denominator))
 
 
 def _signal_to_noise(
@@ -226,7 +232,9 @@ def _signal_to_noise(
 ) -> Certified:
     """The a at which the failure of a typical fact equals the allowed one."""
     log_m = float_log(fmpz(others))
-    log_allowed = math.log(-math.expm1(math.log(wanted) / (count if every else 1)))
+    # log of 1 - probability^(1/p)
+    log_cost = math.log(-_log(wanted)) - (float_log(fmpz(count)) if every else 0.0)
+    log_allowed = log_cost if log_cost < -30.0 else math.log(-math.expm1(-math.exp(log_cost)))
     high = Fraction(10)
     while _float_log_failure(float(high), log_m) > log_allowed - 1.0:
         high *= 2

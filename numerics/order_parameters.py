@@ -32,6 +32,7 @@ from numerics.estimate import (
     check_seed,
     controlled_mean,
     samples_for,
+    standard_error,
 )
 from numerics.fields import Array, Fields, cone_distance, draw_fields, largest_moments
 from numerics.halfspace import HalfspaceAverages
@@ -362,14 +363,8 @@ def _solve(
         raise ArithmeticError("the saddle point did not settle in 12 steps: take more samples")
     gain = gamma * (1.0 - q) ** 2
     allowance = here.rest_variance
-    count = len(here.gradient.residuals)
-
-    def centred(controlled: Controlled) -> Array:
-        # residuals scaled so that their plain standard error is the controlled one
-        return (controlled.residuals - controlled.value) / math.sqrt(count)
-
-    shift = gain * centred(here.gradient) / slope
-    replicon_shift = -gain * centred(here.hessian) + replicon_slope * shift
+    shift = gain * here.gradient.influence / slope
+    replicon_shift = -gain * here.hessian.influence + replicon_slope * shift
     systematic = [
         gain * allowance * here.gradient.value / slope,
         gamma * allowance,
@@ -377,10 +372,10 @@ def _solve(
     ]
     entropy = float(sp.lambdify(s.q, Spherical().entropy(), "math")(q))
     estimates = [
-        (q, float(np.std(shift, ddof=1))),
+        (q, standard_error(shift)),
         # stationary in q: the error of q enters in second order only
         (entropy + gamma * here.log_z.value, gamma * here.log_z.stderr),
-        (1.0 - gain * here.hessian.value, float(np.std(replicon_shift, ddof=1))),
+        (1.0 - gain * here.hessian.value, standard_error(replicon_shift)),
     ]
     numbers = [
         MonteCarloEstimate(value, math.hypot(error, extra), samples, seed)

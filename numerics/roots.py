@@ -109,7 +109,14 @@ def _search(
             signs = [bool(_decided(function, x, digits + 2) > 0) for x in (near, far)]
             if signs == [not rising, rising]:
                 return _between(near, far, bits)
-        ball = _decided(function, guess, wanted)
+        ball = function(guess, wanted + 8)
+        if not (ball > 0 or ball < 0 or ball.is_zero()):
+            # the guess is the root as far as can be seen: look on both sides of it
+            near, far = max(low, guess - tolerance * scale), min(high, guess + tolerance * scale)
+            signs = [bool(_decided(function, x, digits + 2) > 0) for x in (near, far)]
+            if signs == [not rising, rising]:
+                return _between(near, far, bits)
+            ball = _decided(function, guess, wanted + 16)
         if ball.is_zero():
             return Certified(guess)
         previous, before, current, now = current, now, guess, _midpoint(ball)
