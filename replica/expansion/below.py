@@ -146,7 +146,5 @@ def derive_maximum(order: int) -> ExpansionDerivation:
     size = sp.Symbol("L", positive=True)
     lambert = sp.LambertW(sp.exp(2 * size) / (2 * sp.pi))
     derivation.add("b^2", sp.Eq(_B**2, lambert), "square of M phi(b) = b")
-    wide = ring.lambert_w(2 * ring.L - log_2 - log_pi)
-    finish(derivation, wide.power(sp.Rational(1, 2)), "square root of the series of Lambert's W")
-    derivation.extra["square"] = str(square)
+    finish(derivation, square.power(sp.Rational(1, 2)), "square root of the series of Lambert's W")
     return derivation

@@ -343,7 +343,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "overlap": Entry(lambda order: derive_below("overlap", order), LARGEST_ORDER, _IN_L),
     "free_entropy": Entry(lambda order: derive_below("free_entropy", order), LARGEST_ORDER, _IN_L),
-    "gaussian_maximum": Entry(derive_maximum, 10, _IN_L),
+    "gaussian_maximum": Entry(derive_maximum, 8, _IN_L),
     "hebbian_typical": Entry(_hebbian("typical"), 3, _IN_L),
     "hebbian_all": Entry(_hebbian("all"), 2, _IN_L),
 }
