@@ -266,6 +266,8 @@ def _choose_circles(law: _Law, radius: float, nats: float, below: bool) -> tuple
 
 def _contour(law: _Law, radius: float, nats: float, below: bool) -> Any:
     """The contour integral on |x| = radius with all errors in the radius of the ball."""
+    # only angles up to about |log radius| matter, so the result is that much below the maximum
+    nats += max(0.0, math.log(7.0 / abs(math.log(radius))))
     count, inner, outer = _choose_circles(law, radius, nats, below)
     r = arb(radius)
     peak = law.log_modulus(r)

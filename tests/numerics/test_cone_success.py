@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb, arb_poly
+from flint import acb, acb_poly, arb, arb_poly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numerics.balls import working_precision
-from numerics.cone import failure_probability, intrinsic_volumes, success_probability
+from numerics.cone import (
+    critical_facts,
+    failure_probability,
+    intrinsic_volumes,
+    success,
+    success_probability,
+)
 from numerics.cone.success import exact_success
+from numerics.cone.volumes import volume_balls
 from replica.errors import InvalidInput
 
 TABLE = {  # THEORY.md section 4
@@ -83,13 +91,54 @@ def test_tiny_probability_against_exact_power() -> None:
     assert value.digits >= 30
 
 
-def test_many_angles_take_the_short_cut_consistently() -> None:
-    """Near and far digits choose other circles and node counts; d = 300 uses the pruned sum."""
-    rough, fine = (success_probability(300, 7950, digits=n) for n in (6, 25))
-    assert rough.overlaps(fine)
-    assert 0 < fine < 1
-    both = failure_probability(300, 7950, digits=25)
-    assert (fine + both).contains(1)
+@pytest.mark.parametrize("facts", [7850, 7950, 8050])
+def test_skipped_angles_change_nothing(facts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """d = 300: the short cut is taken, and agrees with the sum over every angle."""
+    kept = []
+    original = success._relevant_angles
+
+    def spy(*arguments: Any) -> Any:
+        found = original(*arguments)
+        kept.append((found[0], arguments[2] // 2))
+        return found
+
+    monkeypatch.setattr(success, "_relevant_angles", spy)
+    monkeypatch.setattr(success, "_ALL_NODES", 10)
+    short = success_probability(300, facts, digits=10)
+    assert kept
+    assert all(used < everything / 2 for used, everything in kept)
+    monkeypatch.setattr(success, "_ALL_NODES", 10**9)
+    whole = success_probability(300, facts, digits=14)
+    assert short.overlaps(whole)
+    assert short.digits >= 10
+    both = failure_probability(300, facts, digits=14)
+    assert (whole + both).contains(1)
+
+
+def test_bound_on_skipped_angles_exceeds_the_integrand() -> None:
+    """On both sides of the threshold, at angles between the mesh points."""
+    for weights in (90_000 - 400, 90_000 + 400):
+        found = volume_balls(7949, 20)
+        law = success._Law(found.balls, found.cut, 7950, weights)
+        below = weights < 90_000
+        with working_precision(120):
+            radius = arb(success._saddle(law, below))
+            last, bound = success._relevant_angles(law, radius, 10**6, 30.0)
+            assert last < 10**5
+            polynomial = acb_poly(list(found.balls))
+            peak = polynomial(acb(radius)).real
+            for l in range(last, 5 * 10**5, 9973):
+                angle = arb(2 * l) / 10**6
+                value = polynomial(radius * acb(angle.cos_pi(), angle.sin_pi()))
+                assert (abs(value) / peak) ** 7950 < bound
+
+
+def test_astronomic_sizes_cost_no_more() -> None:
+    """d = 10^6 and 2.6e10 facts, at the threshold: close to one half, decided by parity sums."""
+    facts = critical_facts(10**6)
+    value = success_probability(10**6, facts, digits=8)
+    assert abs(value - Fraction(1, 2)) < Fraction(1, 1000)
+    assert value.digits >= 8
 
 
 @given(st.integers(2, 12), st.integers(2, 60))
