@@ -1,4 +1,4 @@
-"""Who holds a claim, and is that process still alive?
+"""Who holds a claim, and is that process still alive? Workers that end with their parent.
 
 On Linux a process is named by (host, boot, pid namespace) and by pid with its start time, so that a
 pid used again by another program is not taken for the old process. Elsewhere, and for processes of
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import threading
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -65,3 +66,20 @@ def _started(pid: int) -> str:
     # The command name, in parentheses, may itself hold spaces and parentheses.
     state, *fields = stat.rpartition(")")[2].split()
     return "" if state in "ZX" else fields[18]
+
+
+def end_with_parent(parent: int) -> None:
+    """Let this process end soon after its parent `parent` has been killed.
+
+    Workers of a killed sweep would otherwise finish their cells for nobody and then stay for
+    minutes. POSIX only: an orphan has another parent there.
+    """
+    if os.name != "posix":
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="watch parent", daemon=True).start()

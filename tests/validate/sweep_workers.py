@@ -6,6 +6,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+FEW = 5
+
 
 def plan_of(arguments: dict[str, Any]) -> Any:
     """The plan of `make_plan` arguments."""
@@ -15,14 +17,18 @@ def plan_of(arguments: dict[str, Any]) -> Any:
 
 
 def sweep_process(path: Path, arguments: dict[str, Any], jobs: int, ready: Connection) -> None:
-    """Say that the process is up, then run the sweep."""
+    """Say that the process is up, run the sweep, and say when it has finished a few cells."""
     from validate.store import Store
     from validate.sweep import run
+
+    def tell(status: Any) -> None:
+        if status.here == FEW:
+            ready.send("at work")
 
     plan = plan_of(arguments)
     ready.send("up")
     with Store.open(path) as store:
-        run(plan, store, jobs=jobs)
+        run(plan, store, jobs=jobs, progress=tell)
 
 
 def claim_forever(path: Path, keys: list[str], ready: Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -16,7 +17,6 @@ import pytest
 from validate.cli.sweep import duration
 from validate.store import Store
 
-FACTCAP = [sys.executable, "-m", "validate.cli"]
 SMALL = ["--problem", "decoupled", "--dims", "4,5", "--loads", "0.6:1.0:0.2", "--method", "hebbian"]
 
 
@@ -117,27 +117,45 @@ def test_durations_read_well() -> None:
     ]
 
 
+def rows_in(store: Path) -> int:
+    """Finished cells, read beside a sweep that is running."""
+    if not store.exists():
+        return 0
+    connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=30)
+    try:
+        (count,) = connection.execute("SELECT count(*) FROM results").fetchone()
+    finally:
+        connection.close()
+    return int(count)
+
+
 @pytest.mark.long
 def test_the_command_killed_with_two_jobs_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    """SIGKILL to the real command, workers and all, at six random moments of its life."""
+    """SIGKILL to the real command: once at work, then at random moments of as long a life."""
     common = [*SMALL, "--seeds", "150"]
     alone = tmp_path / "alone.csv"
     code, _, err = factcap(*common, "--store", str(tmp_path / "a.sqlite"), "--export", str(alone))
     assert code == 0, err
     store, file = tmp_path / "k.sqlite", tmp_path / "killed.csv"
     options = [*common, "--store", str(store), "--jobs", "2", "--export", str(file)]
-    partial = 0
-    for moment in np.random.default_rng(5).uniform(4.0, 25.0, size=6):
+    total = len(alone.read_text().splitlines()) - 1
+    generator = np.random.default_rng(5)
+    usual = 0.0
+    for _ in range(6):
+        began = time.monotonic()
         process = start(*options)
-        time.sleep(moment)
+        if not usual:
+            while rows_in(store) < 5:
+                assert process.poll() is None
+                time.sleep(0.02)
+            usual = time.monotonic() - began
+        else:
+            time.sleep(generator.uniform(0.0, 1.3 * usual))
         process.kill()
         process.communicate()
-        if store.exists():
-            with Store.open(store) as opened:
-                partial += 0 < len(opened.rows()) < len(alone.read_text().splitlines()) - 1
+    assert 5 <= rows_in(store) < total
     code, _, err = factcap(*options)
     assert code == 0, err
     assert file.read_bytes() == alone.read_bytes()
     with Store.open(store) as opened:
         assert set(opened.run_counts().values()) == {1}
-    assert partial >= 1

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from replica.errors import InvalidInput
+from validate.owner import end_with_parent
 from validate.problems.base import check_count
 from validate.store import Store, key_of
 from validate.sweep.cell import Cell, Outcome, compute
@@ -187,10 +188,14 @@ def _stream(
 
         with ExitStack() as stack:
             threads = max((cell.threads for cell in cells.values()), default=1)
-            watch: int | None = None
             if dask is None:
-                watch = os.getpid()
-                setting = joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads)
+                setting = joblib.parallel_config(
+                    "loky",
+                    n_jobs=jobs,
+                    inner_max_num_threads=threads,
+                    initializer=end_with_parent,
+                    initargs=(os.getpid(),),
+                )
             else:
                 stack.enter_context(_client(dask))
                 setting = joblib.parallel_config("dask", n_jobs=-1)
@@ -200,9 +205,7 @@ def _stream(
                     return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
                 )
             )
-            yield lambda keys: pool(
-                joblib.delayed(_worker)(key, cells[key], code, watch) for key in keys
-            )
+            yield lambda keys: pool(joblib.delayed(_worker)(key, cells[key], code) for key in keys)
 
     return inline() if jobs == 1 and dask is None else parallel()
 
@@ -231,30 +234,8 @@ def _client(address: str) -> AbstractContextManager[Any]:
     return client
 
 
-def _worker(key: str, cell: Cell, code: str, parent: int | None) -> tuple[str, Outcome]:
+def _worker(key: str, cell: Cell, code: str) -> tuple[str, Outcome]:
     import torch
 
     torch.set_num_threads(cell.threads)
-    if parent is not None:
-        _end_with(parent)
     return key, compute(cell, code)
-
-
-_watched: set[int] = set()
-
-
-def _end_with(parent: int) -> None:
-    """Let this worker end when the process that started it has been killed.
-
-    Idle workers of a killed process would otherwise stay for minutes.
-    """
-    if os.name != "posix" or parent in _watched or os.getppid() != parent:
-        return
-    _watched.add(parent)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="watch parent", daemon=True).start()
