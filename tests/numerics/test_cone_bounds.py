@@ -36,6 +36,8 @@ def test_values_on_a_line_enclose_erfc(c: float, h: float, bits: int) -> None:
             exact = laplace(w)
             assert values[j].overlaps(exact)
             assert gauss[j].overlaps((w * w / 2).exp())
+            if 2 * math.pi**2 / h**2 < bits:  # too coarse a step for so many bits: still enclosed
+                continue
             scale = abs(exact) if c < 0 else abs((w * w / 2).exp()) + abs(exact)
             assert values[j].real.rad() < scale * arb(2) ** (30 - bits)
 

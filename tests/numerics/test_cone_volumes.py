@@ -80,13 +80,13 @@ def k_sum_by_mpmath(competitors: int, digits: int) -> Any:
                 return mp.ncdf(t) ** (competitors - k) * mp.exp(-(k + 1) * t * t / 2)
 
             grid = mp.linspace(-16, 16, 17)
-            a_k = root * mp.quad(active, grid)
+            a_k = 2 * root * mp.quad(active, grid[8:])
             b_k = root * mp.quad(level, grid)
             total += k * mp.binomial(competitors, k) * a_k * b_k
         return +total
 
 
-@pytest.mark.parametrize("competitors", [3, 5])
+@pytest.mark.parametrize("competitors", [3, 4])
 def test_k_sum_at_doubled_precision(competitors: int) -> None:
     delta = statistical_dimension(competitors, 15)
     value = Fraction(mp.nstr(k_sum_by_mpmath(competitors, 16), 22))
