@@ -197,13 +197,19 @@ def check_not_separable(
     # Any nonnegative floats will do: normalise, and flush entries that could underflow squared.
     l = multipliers / total
     l[l < 1e-60] = 0.0
-    residual = rows.residual(l)
     if rows.exactly_balanced(l):
         return Certificate("not_separable", claimed, "exact", residual=0.0, correction=0.0)
     smaller = rows.reduced(l)
     if smaller is not None:
         rows, l = smaller, l[l.any(axis=1)]
-        residual = rows.residual(l)
+    found = _corrected(rows, l, claimed)
+    explicit = rows.few(l) if found.verdict == "undecided" else None
+    return found if explicit is None else _corrected(*explicit, claimed)
+
+
+def _corrected(rows: Rows, l: FloatArray, claimed: str) -> Certificate:
+    """The certificate that l can be corrected to A^T l = 0 exactly, with l >= 0."""
+    residual = rows.residual(l)
     G, error = rows.gram(l)
     lower = least_eigenvalue_bound(G, error, wanted=4.0 * residual**2 + TINY)
     if lower is None or not lower > 0:

@@ -28,6 +28,7 @@ TINY = 1e-150
 BLOCK = 2_000_000
 """Entries of a block of rows."""
 FEW = 64
+MOST_EXPLICIT = 300
 
 
 def gamma(n: int) -> float:
@@ -73,6 +74,37 @@ class Rows(abc.ABC):
     def reduced(self, multipliers: FloatArray) -> Rows | None:
         """Rows on fewer coordinates that prove the same, for multipliers with few nonzero rows."""
         return None
+
+    @abc.abstractmethod
+    def exact_row(self, index: Index) -> list[Fraction]:
+        """One row of A in exact arithmetic."""
+
+    def few(self, multipliers: FloatArray) -> tuple[ExplicitRows, FloatArray] | None:
+        """The rows of the nonzero multipliers, explicitly and on spanning columns, if they are few.
+
+        For proofs that rest on a face of low dimension. None beyond 300 rows or without a proof
+        that the columns span.
+        """
+        indices = [tuple(i) for i in np.argwhere(multipliers).tolist()]
+        if not 0 < len(indices) <= MOST_EXPLICIT:
+            return None
+        exact = [self.exact_row(index) for index in indices]
+        rounded = np.array([[float(x) for x in row] for row in exact])
+        if not rounded.any():
+            return None
+        columns = independent_columns(rounded)
+        chosen = [[row[k] for k in columns.tolist()] for row in exact]
+        if not rational_rank(exact) == rational_rank(chosen) == columns.size:
+            return None
+        kept = np.ascontiguousarray(rounded[:, columns])
+        rows = ExplicitRows(
+            (len(indices),),
+            columns.size,
+            lambda a, b: kept[a:b],
+            lambda index: chosen[index[0]],
+            self.largest() ** 2,
+        )
+        return rows, np.array([multipliers[index] for index in indices])
 
     @abc.abstractmethod
     def gram(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
@@ -137,6 +169,10 @@ class FactoredRows(Rows):
         target = self.outputs[mu].tolist()
         return [Fraction(t) - Fraction(r) for t, r in zip(target, rival, strict=True)]
 
+    def exact_row(self, index: Index) -> list[Fraction]:
+        e = [Fraction(x) for x in self.inputs[index[0]].tolist()]
+        return [v * x for v in self._exact_difference(index) for x in e]
+
     def exact_margin(self, W: FloatArray, index: Index) -> Fraction:
         e = [Fraction(x) for x in self.inputs[index[0]].tolist()]
         total = Fraction(0)
@@ -148,8 +184,7 @@ class FactoredRows(Rows):
         total = [Fraction(0)] * (self.dim_in * self.dim_out)
         for mu, rho in np.argwhere(multipliers).tolist():
             l = Fraction(float(multipliers[mu, rho]))
-            e = [Fraction(x) for x in self.inputs[mu].tolist()]
-            row = [v * x for v in self._exact_difference((mu, rho)) for x in e]
+            row = self.exact_row((mu, rho))
             total = [t + l * a for t, a in zip(total, row, strict=True)]
         return total
 
@@ -234,8 +269,11 @@ class ExplicitRows(Rows):
         largest: float,
     ) -> None:
         self.shape, self.size = shape, size
-        self.block, self.exact_row = block, exact_row
+        self.block, self._exact_row = block, exact_row
         self._largest = largest
+
+    def exact_row(self, index: Index) -> list[Fraction]:
+        return self._exact_row(index)
 
     def largest(self) -> float:
         return self._largest
@@ -295,15 +333,29 @@ def spanning_columns(x: FloatArray, *, differences: bool = False) -> NDArray[np.
     With `differences` the same for the differences of rows, that is up to a constant row. All
     columns qualify without proof; fewer are proved by ranks in exact integer arithmetic.
     """
-    _, triangle, order = qr(x - x[0] if differences else x, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(triangle))
-    rank = int(np.count_nonzero(diagonal > 1e-10 * diagonal[0]))
-    if rank == x.shape[1]:
-        return np.arange(rank)
-    columns = np.sort(order[:rank])
+    columns = independent_columns(x - x[0] if differences else x)
+    if columns.size == x.shape[1]:
+        return columns
     ones = np.ones((x.shape[0], int(differences)))
     whole, part = np.hstack([x, ones]), np.hstack([x[:, columns], ones])
     return columns if exact_rank(whole) == exact_rank(part) == part.shape[1] else None
+
+
+def independent_columns(x: FloatArray) -> NDArray[np.int64]:
+    """As many columns as the numerical rank, found by pivoting, in increasing order."""
+    _, triangle, order = qr(x, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(triangle))
+    columns: NDArray[np.int64] = np.sort(order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])])
+    return columns
+
+
+def rational_rank(rows: list[list[Fraction]]) -> int:
+    """The rank of a rational matrix."""
+    integers = []
+    for row in rows:
+        common = math.lcm(*(x.denominator for x in row))
+        integers.append([int(x * common) for x in row])
+    return int(flint.fmpz_mat(integers).rank())
 
 
 def exact_rank(x: FloatArray) -> int:

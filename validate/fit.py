@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numerics.cone import least_dimension
+from numerics.cone import least_dimension, statistical_dimension
 from replica.errors import InvalidInput
 from validate.decide import Decision, decide
 from validate.problems.files import Embeddings
@@ -38,8 +40,8 @@ class Fit:
 
     `decision`: verdict and certificate with `components` leading components; `least`: the search
     on the true pairing; `shuffled`: the same for random pairings, one a seed; `theory`: least d
-    with p delta(M) <= d^2, M + 1 being the number of distinct outputs; `conflicts`: facts with the
-    largest share in the proof of impossibility, with that share (empty if separable).
+    with p delta(M) <= d min(d, M), M + 1 being the number of distinct outputs; `conflicts`: facts
+    with the largest share in the proof of impossibility, with that share (empty if separable).
     """
 
     embeddings: Embeddings
@@ -143,10 +145,33 @@ def fit(
         least,
         shuffled,
         tuple(range(shuffles)),
-        least_dimension(embeddings.facts, problem.competitors),
+        theory_dimension(embeddings.facts, problem.competitors),
         conflicts(embeddings, decision),
         time.monotonic() - start,
     )
+
+
+def theory_dimension(facts: int, competitors: int) -> int:
+    """Least d with p delta(M) <= d min(d, M) for p random facts with M + 1 possible outputs.
+
+    The differences of M + 1 outputs span at most M dimensions, so of the d x d entries of W only
+    d min(d, M) count; with M = 1 this is Cover's p = 2 d.
+
+    >>> theory_dimension(100, 99), theory_dimension(100, 1)
+    (22, 50)
+    """
+    square = least_dimension(facts, competitors)
+    if square <= competitors:
+        return square
+    # delta(1) and delta(2) are rational, so that ties happen; enclosures cannot decide those.
+    rational = {1: Fraction(1, 2), 2: Fraction(5, 6)}.get(competitors)
+    if rational is not None:
+        return math.ceil(rational * facts / competitors)
+    needed = statistical_dimension(competitors, 30) * facts
+    least = max(1, math.floor(needed.to_float_lossy() / competitors) - 1)
+    while needed > least * competitors:
+        least += 1
+    return least
 
 
 def least_components(

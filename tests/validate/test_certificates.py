@@ -28,6 +28,7 @@ from validate.decide import decide
 from validate.problems import KINDS, OriginalProblem, Problem, make_problem
 from validate.solvers.exact import solve
 from validate.solvers.solution import Solution
+from validate.survey import separable_by_linear_programming
 
 
 def exact_margins(problem: Problem, W: torch.Tensor) -> list[list[mpmath.mpf]]:
@@ -222,6 +223,20 @@ def test_exact_rank_and_spanning_columns() -> None:
     found = spanning_columns(shifted, differences=True)
     assert found is not None
     assert found.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("ensemble", ["rademacher", "sparse"])
+def test_degenerate_faces_are_proved_on_their_own_columns(ensemble: str) -> None:
+    """Discrete vectors fail on faces of low dimension: the rows of the face carry the proof."""
+    verdicts = []
+    for seed in range(4):
+        problem = make_problem("original", dim=5, facts=6, ensemble=ensemble, seed=seed)
+        verdict = decide(problem).verdict
+        assert verdict == (
+            "separable" if separable_by_linear_programming(problem) else "not_separable"
+        )
+        verdicts.append(verdict)
+    assert len(set(verdicts)) == 2
 
 
 def test_absurd_data_are_left_undecided() -> None:

@@ -9,9 +9,10 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
+from numerics.cone import least_dimension
 from replica.errors import InvalidInput
 from validate.decide import decide
-from validate.fit import fit, least_components, principal_components
+from validate.fit import fit, least_components, principal_components, theory_dimension
 from validate.problems.files import Embeddings, read_embeddings
 
 CAPITALS = Path(__file__).parents[2] / "examples" / "data" / "capitals_minilm32.npz"
@@ -173,3 +174,11 @@ def test_all_facts_with_one_answer(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", inputs=np.eye(3), outputs=np.ones((3, 2)))
     with pytest.raises(InvalidInput, match="same output"):
         fit(read_embeddings(tmp_path / "a.npz", share_outputs=True))
+
+
+def test_few_answers_need_the_dimension_of_their_differences() -> None:
+    """Cover at M = 1 (p = 2 d); for M >= d the ordinary threshold; never below it."""
+    assert [theory_dimension(p, 1) for p in (2, 10, 11, 200)] == [1, 5, 6, 100]
+    for facts, rivals in ((100, 99), (100, 30), (40, 60)):
+        assert theory_dimension(facts, rivals) == least_dimension(facts, rivals)
+    assert theory_dimension(200, 3) > least_dimension(200, 3)

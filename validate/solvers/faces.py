@@ -11,10 +11,11 @@ import torch
 
 from validate.problems import DecoupledProblem, OriginalProblem, Problem
 from validate.solvers.interior_point import RawResult, interior_point
-from validate.solvers.operators import operator_of
+from validate.solvers.operators import RowsOperator, operator_of
 
 HEAVY = (1e-1, 1e-2, 1e-3, 1e-5, 1e-7)
 NEGLIGIBLE = 1e-7
+MOST_ROWS = 300
 
 
 def needs_a_face(problem: Problem, raw: RawResult) -> bool:
@@ -44,7 +45,35 @@ def impossible_facts(problem: Problem, raw: RawResult, deadline: float | None) -
             full = mass.new_zeros(problem.facts, problem.competitors)
             full[facts] = found.multipliers.view(facts.numel(), -1)
             return RawResult("not_separable", None, full.flatten(), iterations, "")
+    return _impossible_rows(problem, raw, iterations, deadline)
+
+
+def _impossible_rows(
+    problem: Problem, raw: RawResult, iterations: int, deadline: float | None
+) -> RawResult:
+    """The same on the rows with heavy multipliers, made explicit if they are few."""
+    assert raw.multipliers is not None
+    l = raw.multipliers
+    tried = 0
+    for share in HEAVY:
+        rows = torch.nonzero(l >= share * l.amax()).flatten()
+        if rows.numel() == tried or rows.numel() > MOST_ROWS:
+            continue
+        tried = rows.numel()
+        matrix = torch.stack([_row(problem, int(index)) for index in rows])
+        found = interior_point(RowsOperator(matrix[None]), deadline=deadline)[0]
+        iterations += found.iterations
+        if found.verdict == "not_separable" and found.multipliers is not None:
+            full = torch.zeros_like(l)
+            full[rows] = found.multipliers
+            return RawResult("not_separable", None, full, iterations, "")
     return raw
+
+
+def _row(problem: Problem, index: int) -> torch.Tensor:
+    unit = torch.zeros(problem.constraints, dtype=torch.float64, device=problem.device)
+    unit[index] = 1.0
+    return problem.adjoint(unit.view(problem.facts, -1)).flatten()
 
 
 def _indistinguishable(problem: Problem) -> torch.Tensor | None:
