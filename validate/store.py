@@ -216,6 +216,11 @@ class Store:
             )
             db.execute("DELETE FROM claims WHERE key = ?", (key,))
 
+    def count(self) -> int:
+        """Number of finished cells, of all sweeps and code versions."""
+        with self._reading() as db:
+            return int(db.execute("SELECT count(*) FROM results").fetchone()[0])
+
     def rows(self, keys: Sequence[str] | None = None) -> list[Row]:
         """Finished cells: those of `keys` in that order, or all, ordered by key.
 

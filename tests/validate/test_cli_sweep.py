@@ -54,6 +54,7 @@ def test_a_sweep_prints_progress_and_a_table_and_exports(tmp_path: Path) -> None
     assert (code, err) == (0, "")
     said = json.loads(out)
     assert (said["cells"], said["found"], said["computed"]) == (len(frame), len(frame), 0)
+    assert said["others"] == 0
     assert sum(row["separable"] for row in said["sizes"]) == (frame["verdict"] == "separable").sum()
     assert pd.read_parquet(again)["verdict"].tolist() == frame["verdict"].tolist()
 

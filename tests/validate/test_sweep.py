@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from numerics.cone import critical_facts
 from replica.errors import InvalidInput
 from tests.validate.sweep_workers import plan_of, sweep_process
+from validate.checks.statistics import clopper_pearson
 from validate.store import Store, key_of
 from validate.sweep import (
     Plan,
@@ -178,6 +179,9 @@ def test_no_two_cells_share_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
         common = {**MIXED, "method": "hebbian", "seeds": 3, **setting}
         cells += make_plan(**common).cells
     cells += make_plan(**EASY_LOW_RANK).cells
+    cells += make_plan(
+        "decoupled", dims=[3], facts=[2], method="sample", seeds=2, root=6, samples=8
+    ).cells
     seen: dict[bytes, Cell] = {}
     for cell in cells:
         mine = streams_of(cell, monkeypatch)
@@ -222,6 +226,16 @@ def test_results_agree_with_the_instances(tmp_path: Path) -> None:
     rows = summary(frame)
     assert [row["instances"] for row in rows] == [4] * 4
     assert sum(row["separable"] for row in rows) == (frame["verdict"] == "separable").sum()
+
+
+def test_the_interval_of_a_rule_counts_its_failures(tmp_path: Path) -> None:
+    plan = make_plan(**{**MIXED, "method": "hebbian", "dims": [4], "facts": [12], "seeds": 10})
+    with Store.open(tmp_path / "s.sqlite") as store:
+        run(plan, store)
+        (row,) = summary(results_frame(store, plan))
+    assert (row["separable"], row["undecided"]) == (0, 10)
+    assert (row["low"], row["high"]) == clopper_pearson(0, 10)
+    assert 0 < row["accuracy"] < 1
 
 
 def test_exports_read_back(tmp_path: Path) -> None:

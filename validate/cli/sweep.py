@@ -150,9 +150,10 @@ def sweep(
             )
             raise SystemExit(130) from None
         frame = results_frame(opened, plan)
+        others = opened.count() - len(frame)
     if export is not None:
         write_bytes_atomically(export, to_bytes(frame, export))
-    _report(frame, status, store, export, json)
+    _report(frame, status, store, others, export, json)
 
 
 @contextmanager
@@ -231,7 +232,9 @@ def duration(seconds: float) -> str:
     return f"{s // 86400} d {s % 86400 // 3600:02d} h"
 
 
-def _report(frame: Any, status: Status, store: Path, export: Path | None, json: bool) -> None:
+def _report(
+    frame: Any, status: Status, store: Path, others: int, export: Path | None, json: bool
+) -> None:
     from validate.cli.common import print_json
     from validate.sweep.summary import summary
 
@@ -244,6 +247,7 @@ def _report(frame: Any, status: Status, store: Path, export: Path | None, json: 
                 "cells": status.total,
                 "found": status.resumed,
                 "computed": status.here,
+                "others": others,
                 "sizes": rows,
             }
         )
@@ -253,7 +257,9 @@ def _report(frame: Any, status: Status, store: Path, export: Path | None, json: 
     from validate.cli.output import console
 
     table = Table(title=f"{frame['problem'][0]} problem, {frame['method'][0]}")
-    for name in ("d", "p", "load", "n", "yes", "no", "?", "P(separable), 95 %"):
+    proves = frame["method"][0] in ("exact", "sample")
+    chance = "P(separable), 95 %" if proves else "P(all recalled), 95 %"
+    for name in ("d", "p", "load", "n", "yes", "no", "?", chance):
         table.add_column(name, justify="right")
     extra = [name for name in ("accuracy", "overlap") if any(name in row for row in rows)]
     for name in extra:
@@ -265,7 +271,7 @@ def _report(frame: Any, status: Status, store: Path, export: Path | None, json: 
         table.add_row(*cells, *(_show(row[name], row.get(f"{name}_stderr")) for name in extra))
     screen = console()
     screen.print(table)
-    if frame["method"][0] in ("exact", "sample"):
+    if proves:
         screen.print("yes, no, ?: proved separable, proved not separable, undecided")
     else:
         screen.print("yes, ?: perfect recall, proved; imperfect recall (which proves nothing)")
@@ -273,6 +279,8 @@ def _report(frame: Any, status: Status, store: Path, export: Path | None, json: 
         f"{status.total} cells: {status.resumed} found, {status.here} computed here; "
         f"kept in {store}"
     )
+    if others:
+        screen.print(f"it also holds {others} cells of other settings or code versions")
     doubtful = sum(row.get("unconverged", 0) for row in rows)
     if doubtful:
         screen.print(f"in {doubtful} cells the chains disagree: give more --samples")

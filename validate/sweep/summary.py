@@ -12,8 +12,8 @@ from validate.sampler.overlap import R_HAT_ALLOWED
 def summary(frame: Any) -> list[dict[str, Any]]:
     """Counts of each (dim, facts) of a frame of one problem and method.
 
-    `low`, `high`: exact 95 % interval of the probability that an instance is separable, with
-    undecided instances counted both ways; `accuracy` and `overlap`: means over the instances that
+    `low`, `high`: exact 95 % interval of the probability that an instance is separable (for a
+    learning rule: that the rule recalls every fact), with unproved instances counted both ways; `accuracy` and `overlap`: means over the instances that
     have one, `overlap_stderr` the standard error of that mean over instances; `unconverged` counts
     the instances whose chains disagree (R-hat above 1.05).
     """
@@ -21,7 +21,10 @@ def summary(frame: Any) -> list[dict[str, Any]]:
     for (dim, facts), group in frame.groupby(["dim", "facts"], sort=False):
         count = {v: int((group["verdict"] == v).sum()) for v in ("separable", "not_separable")}
         n, yes = len(group), count["separable"]
-        undecided = n - sum(count.values())
+        undecided = doubtful = n - sum(count.values())
+        if group["method"].iloc[0] not in ("exact", "sample"):
+            # A rule that fails proves nothing about the instance, but it has failed.
+            doubtful = int(((group["verdict"] == "undecided") & (group["accuracy"] == 1.0)).sum())
         row: dict[str, Any] = {
             "dim": int(dim),
             "facts": int(facts),
@@ -30,7 +33,7 @@ def summary(frame: Any) -> list[dict[str, Any]]:
             **count,
             "undecided": undecided,
             "low": clopper_pearson(yes, n)[0],
-            "high": clopper_pearson(yes + undecided, n)[1],
+            "high": clopper_pearson(yes + doubtful, n)[1],
         }
         for name in ("accuracy", "overlap"):
             if name in group:
