@@ -13,9 +13,10 @@ def summary(frame: Any) -> list[dict[str, Any]]:
     """Counts of each (dim, facts) of a frame of one problem and method.
 
     `low`, `high`: exact 95 % interval of the probability that an instance is separable (for a
-    learning rule: that the rule recalls every fact), with unproved instances counted both ways; `accuracy` and `overlap`: means over the instances that
-    have one, `overlap_stderr` the standard error of that mean over instances; `unconverged` counts
-    the instances whose chains disagree (R-hat above 1.05).
+    learning rule: that the rule recalls every fact), with unproved instances counted both ways;
+    `accuracy` and `overlap`: means over the instances that have one, `overlap_stderr` the standard
+    error of that mean over instances; `unconverged` counts the instances whose chains disagree
+    (R-hat above 1.05).
     """
     rows = []
     for (dim, facts), group in frame.groupby(["dim", "facts"], sort=False):
