@@ -394,8 +394,8 @@ def test_two_processes_share_one_store(tmp_path: Path, context: Any) -> None:
         process = context.Process(target=sweep_process, args=(path, MANY, 1, there))
         process.start()
         assert here.recv() == "up"
-        processes.append(process)
-    for process in processes:
+        processes.append((process, here))
+    for process, _ in processes:
         process.join(60)
         assert process.exitcode == 0
     with Store.open(path) as store:
