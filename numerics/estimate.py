@@ -167,7 +167,7 @@ def controlled_mean(samples: Array, controls: Array) -> Controlled:
     """Mean of `samples` (n,) with control variates `controls` (n, k) whose means are exactly 0.
 
     value = mean(f) - b . mean(c), b the least-squares coefficients of f on c: the intercept of the
-    regression. Its standard error is the jackknife one, sqrt(sum (a_i e_i/(1-h_i))^2) with residuals
+    regression. Its standard error is the jackknife one, sqrt(sum (a_i e_i/(1-h_i))^2), residuals
     e, leverages h and the intercept's weights a: right also where residuals are larger far out.
     The bias from fitting b on the same samples is of relative order k/n (asked: n > 10 k).
 

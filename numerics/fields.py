@@ -7,6 +7,7 @@ of independent exponentials. Given the last one drawn, the rest are independent 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -50,19 +51,20 @@ def draw_fields(competitors: int, samples: int, seed: int, *, top: int | None = 
     """`samples` independent draws of M + 1 standard Gaussian scores, the competitors sorted.
 
     Arguments: `competitors` M from 1 to 10^300; `seed`, a non-negative integer; `top`, how many of
-    the largest competitors are drawn one by one (all of them up to M = 256, else 96).
+    the largest competitors are drawn one by one (all of them up to M = 256, else 96 or, from about
+    M = 10^10 on, well above the 2 log M that are active at capacity).
     Raises `InvalidInput`. Source: Renyi's representation of order statistics.
 
     >>> fields = draw_fields(10**10, 4, seed=0)
     >>> fields.top.shape, fields.rest
-    ((4, 96), 9999999904.0)
+    ((4, 110), 9999999890.0)
     """
     if not 1 <= competitors <= MOST_COMPETITORS:
         raise InvalidInput(
             f"competitors is {competitors}; random scores are drawn for 1 to 10^300 of them"
         )
     if top is None:
-        top = competitors if competitors <= ALL_UP_TO else TOP
+        top = competitors if competitors <= ALL_UP_TO else _enough(competitors)
     top = min(top, competitors)
     generator = np.random.default_rng(np.random.SeedSequence((seed, 0)))
     target = generator.standard_normal(samples)
@@ -73,6 +75,11 @@ def draw_fields(competitors: int, samples: int, seed: int, *, top: int | None = 
     rest = float(competitors - top)
     total = partial[:, -1] + generator.standard_gamma(rest + 1.0, samples)
     return Fields(target, -special.ndtri(partial / total[:, None]), rest)
+
+
+def _enough(competitors: int) -> int:
+    """About 2 log M competitors are active at capacity, with a spread of that order's root."""
+    return max(TOP, math.ceil(2.6 * math.log(competitors)) + 50)
 
 
 def largest_moments(competitors: int) -> tuple[float, float]:

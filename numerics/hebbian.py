@@ -14,39 +14,35 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from flint import acb, arb, ctx, fmpz
 from scipy import optimize, special
 
 from numerics.balls import Certified, Undecided, bits_for, working_precision
+from numerics.certify import certify
 from numerics.cone.gauss import float_log
 from numerics.cone.volumes import check_digits
 from numerics.counts import parse_count
 from numerics.roots import certified_root
 from numerics.tail_average import exact_number
+from replica import symbols as s
 from replica.errors import InvalidInput
-from replica.gaussian import GaussianAverage, Phi
-
-a = sp.Symbol("a", positive=True)  # 1/sigma, signal to noise
-g = sp.Symbol("g", real=True)
+from replica.hebbian import HebbianRule, d, p, sigma
 
 
 @lru_cache(maxsize=256)
 def typical_recall(competitors: int) -> Any:
-    """E Phi(a + z)^M as a SymPy object in the signal-to-noise ratio a = 1/sigma.
+    """E Phi(1/sigma + z)^M of `replica`, shifted to g = z + 1/sigma by the Cameron-Martin rule.
 
-    Written in g = z + a, E[Phi(g)^M e^{a g - a^2/2}], so that Phi(g)^M itself bounds the left tail
-    however large M is.
+    In g the factor Phi(g)^M itself bounds the left tail, however large M is.
 
     >>> typical_recall(1).doit()
-    Phi(sqrt(2)*a/2)
+    Phi(sqrt(2)/(2*sigma))
     """
-    body = Phi(g) ** competitors * sp.exp(a * g)
-    return sp.exp(-(a**2) / 2) * GaussianAverage(body, g)
+    return HebbianRule(competitors=competitors).typical_recall.shift(s.z, -1 / sigma)
 
 
 def typical_failure(competitors: int) -> Any:
-    """1 - E Phi(a + z)^M, the probability that a typical fact is lost."""
+    """1 - E Phi(1/sigma + z)^M, the probability that a typical fact is lost."""
     return 1 - typical_recall(competitors)
 
 
@@ -167,6 +163,20 @@ def _float_log_failure(ratio: float, log_others: float) -> float:
     with np.errstate(divide="ignore"):
         lost = np.where(log_lost < -30.0, log_lost, np.log(-np.expm1(-np.exp(log_lost))))
     return float(special.logsumexp(log_weight + lost) - special.logsumexp(log_weight))
+
+
+def hebbian_finite_size_recall(dim: int, facts: int, digits: int = 15) -> Certified:
+    """P(typical fact) with the O(1/d) parts of the score variances kept, d_in = d_out = `dim`.
+
+    E Phi((1 + s_t z)/s_r)^M, s_t^2 = p/d^2 + 4/d, s_r^2 = p/d^2 + 2/d, M = p - 1: Gaussian
+    embeddings, whose norms fluctuate. Source: `replica.hebbian.HebbianRule.finite_size_recall`.
+
+    >>> print(hebbian_finite_size_recall(20, 40).to_string(6))
+    0.527738
+    """
+    count, others, _ = _check(dim, facts, None, None)
+    rule = HebbianRule(competitors=others).finite_size_recall
+    return certify(rule, check_digits(digits), {p: count, d: dim}, real=True)
 
 
 def _check(

@@ -96,7 +96,8 @@ class Level:
         if ratio == 0.0:
             power = 0.0
         elif ratio > 30.0:
-            power = math.exp(min(700.0, log_m + math.log(np.logaddexp(0.0, log_x))))
+            growth = log_x if log_x < -30.0 else math.log(np.logaddexp(0.0, log_x))
+            power = math.exp(min(700.0, log_m + growth))
         else:
             excess = math.expm1(ratio)
             tail = math.exp(log_q) * excess

@@ -21,7 +21,7 @@ from numerics.fields import Array, Fields
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 NODES = 40
-REST_NODES = 24
+REST_NODES = 32
 BATCH_ELEMENTS = 1_500_000
 
 
@@ -62,21 +62,23 @@ def scores_at(sample: Fields, q: float, margin: float) -> Scores:
     target, top = root * sample.target, root * sample.top
     if sample.rest == 0.0:
         return Scores(target, top, np.ones_like(top), top.shape[1])
-    # density of the rest below the last drawn one, seen from y: log Phi weighs them by a Gaussian
-    # of width sqrt(qV) around q (y - margin), and y is at least about the largest competitor
-    width = math.sqrt(1.0 - q)
+    # seen from y, log Phi times the density of the rest is a Gaussian of width sqrt(V) around
+    # z = sqrt(q)(y - margin); y is about the extreme level of M scores, or the target if larger
+    width, number = math.sqrt(1.0 - q), sample.rest + sample.top.shape[1]
+    level = math.sqrt(2.0 * math.log(number))
+    highest = np.maximum(level, target - margin) + 3.0 * width
     edge = sample.top[:, -1]
-    low_y = np.maximum(target, top[:, 0] + margin) - 2.0 * width
-    start = np.minimum(edge, root * (low_y - margin)) - 8.5 * width
+    end = np.minimum(edge, root * highest + 8.5 * width)
+    start = np.minimum(end, root * (level - 1.5)) - 8.5 * width
     x, w = np.polynomial.legendre.leggauss(REST_NODES)
-    half = 0.5 * (edge - start)
+    half = 0.5 * (end - start)
     z = start[:, None] + half[:, None] * (x + 1.0)
     log_density = -0.5 * z**2 - LOG_SQRT_2PI - special.log_ndtr(edge)[:, None]
-    number = sample.rest * half[:, None] * w * np.exp(log_density)
+    density = sample.rest * half[:, None] * w * np.exp(log_density)
     return Scores(
         target,
         np.concatenate([top, root * z], axis=1),
-        np.concatenate([np.ones_like(top), number], axis=1),
+        np.concatenate([np.ones_like(top), density], axis=1),
         top.shape[1],
     )
 
@@ -90,12 +92,17 @@ def _top_of_weight(scores: Scores, variance: float, margin: float) -> tuple[Arra
     """Maximiser of the weight of y, and the second derivative of its logarithm there.
 
     The first derivative falls and is convex in y, so Newton's method from omega_0, where it is
-    positive, climbs to the root without passing it.
+    positive, climbs to the root without passing it. For very many competitors that climb is long:
+    start where about 100 log M of them are still expected above.
     """
     root = math.sqrt(variance)
     y = scores.target.copy()
+    number = float(np.mean(np.sum(scores.weights, axis=1)))
+    if number > 1e4:
+        crowded = 100.0 * math.log(number) / number
+        y = np.maximum(y, margin - float(special.ndtri(min(0.5, crowded))))
     curvature = np.zeros_like(y)
-    for _ in range(60):
+    for _ in range(500):
         x = (y[:, None] - margin - scores.rivals) / root
         hazard = _hazard(x, special.log_ndtr(x))
         slope = np.sum(scores.weights * hazard, axis=1) / root - (y - scores.target) / variance
@@ -104,8 +111,8 @@ def _top_of_weight(scores: Scores, variance: float, margin: float) -> tuple[Arra
         step = -slope / curvature
         y = y + step
         if np.all(np.abs(step) < 1e-3 * root):
-            break
-    return y, curvature
+            return y, curvature
+    raise ArithmeticError("the top of the weight of the target score was not found in 500 steps")
 
 
 def nodes_around(top: Array, curvature: Array, variance: float, count: int) -> tuple[Array, Array]:

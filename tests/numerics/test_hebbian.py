@@ -14,15 +14,17 @@ from scipy import special
 from numerics.balls import Certified, bits_for, working_precision
 from numerics.certify import certify
 from numerics.hebbian import (
-    a,
     failure_ball,
     hebbian_critical_facts,
+    hebbian_finite_size_recall,
     hebbian_load,
     hebbian_recall,
     typical_failure,
     typical_recall,
 )
 from replica.errors import InvalidInput
+from replica.expansion import derive_expansion
+from replica.hebbian import sigma
 
 
 @pytest.mark.parametrize("competitors", [1, 2, 9, 60, 10**10])
@@ -31,13 +33,13 @@ def test_fast_path_equals_the_compiled_formula(competitors: int, square: Fractio
     with working_precision(bits_for(22)):
         fast = Certified(failure_ball(square, competitors))
     root = sp.sqrt(sp.Rational(square.numerator, square.denominator))
-    compiled = certify(typical_failure(competitors), 20, {a: root}, real=True)
+    compiled = certify(typical_failure(competitors), 20, {sigma: 1 / root}, real=True)
     assert fast.overlaps(compiled)
     assert fast.digits >= 18
 
 
 def test_one_and_two_competitors_in_closed_form() -> None:
-    values = {a: sp.Integer(1)}
+    values = {sigma: sp.Integer(1)}
     one = certify(sp.erfc(-sp.Rational(1, 2)) / 2, 30)  # Phi(1/sqrt 2)
     assert certify(typical_recall(1), 30, values, real=True).overlaps(one)
     assert hebbian_recall(1, 2, 2, digits=20).typical < hebbian_recall(1, 2, 1, digits=20).typical
@@ -93,6 +95,43 @@ def test_loads_fall_to_one_half_and_one_eighth() -> None:
         excess = [abs(load - limit) for load in loads]
         assert all(x > y for x, y in pairwise(excess))
         assert excess[-1] < limit / 500
+
+
+def test_loads_against_their_expansions() -> None:
+    """alpha in 1/L and log L from `replica`, at p = 10^1000: error below the last terms."""
+    for name, every, order in (("hebbian_typical", False, 2), ("hebbian_all", True, 1)):
+        derived = derive_expansion(name, order)
+        size = mpmath.log(10) * 1000
+        total, last = mpmath.mpf(0), mpmath.mpf(0)
+        for term in derived.extra["terms"]:
+            value = mpmath.mpf(sp.N(sp.sympify(term["coefficient"]), 30))
+            value *= size ** sp.Rational(term["power_of_L"])
+            value *= mpmath.log(size) ** int(term["power_of_ell"])
+            total += value
+            if sp.Rational(term["power_of_L"]) <= -order:
+                last += abs(value)
+        load = mpmath.mpf(hebbian_load("1e1000", every=every, digits=12).value)
+        assert abs(load - total) < last
+        assert abs(load - total) > mpmath.mpf(10) ** -11  # truncated: the comparison has a limit
+
+
+def test_finite_size_recall_against_a_simulated_memory() -> None:
+    """Original problem, Gaussian embeddings, d = 24, p = 60: 4000 memories, 5 standard errors.
+
+    The O(1/d) law is off by O(1/d^2), allowed with a factor 20; the leading law is farther away.
+    """
+    dim, facts, runs = 24, 60, 4000
+    rng = np.random.default_rng(14)
+    rates = []
+    for _ in range(runs):
+        outputs, inputs = rng.standard_normal((2, facts, dim)) / np.sqrt(dim)
+        image = (outputs.T @ inputs) @ inputs[0]
+        rates.append(float(outputs[0] @ image > np.max(outputs[1:] @ image)))
+    formula = hebbian_finite_size_recall(dim, facts, 10).to_float_lossy()
+    error = np.std(rates) / np.sqrt(runs)
+    assert abs(np.mean(rates) - formula) < 5 * error + 20 / dim**2
+    leading = hebbian_recall(dim, facts, digits=10).typical.to_float_lossy()
+    assert abs(np.mean(rates) - leading) > 5 * error + 20 / dim**2
 
 
 def test_load_is_where_recall_is_one_half() -> None:

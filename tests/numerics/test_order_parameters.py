@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -32,7 +33,7 @@ from numerics.order_parameters import (
     tail_average_order_parameters,
     top_one_order_parameters,
 )
-from numerics.posterior import local_quantities
+from numerics.posterior import Local, local_quantities
 from replica import symbols as s
 from replica.below_capacity import on_shell
 from replica.catalogue import model
@@ -67,10 +68,10 @@ def test_halfspace_saddle_point_against_mpmath(gamma: str, margin: str) -> None:
     with mpmath.workdps(25):
         g, m = mpmath.mpf(gamma), mpmath.mpf(margin)
 
-        def average(function: object, q: mpmath.mpf) -> mpmath.mpf:
+        def average(function: Any, q: mpmath.mpf) -> mpmath.mpf:
             root, width = mpmath.sqrt(q), mpmath.sqrt(1 - q)
             return mpmath.quad(
-                lambda z: mpmath.npdf(z) * function((root * z - m) / width),  # type: ignore[operator]
+                lambda z: mpmath.npdf(z) * function((root * z - m) / width),
                 [-9, -6, -4, -2, -1, 0, 1, 2, 4, 6, 9],
             )
 
@@ -187,21 +188,21 @@ def test_kernel_derivatives_are_differences_of_log_z() -> None:
     q, step = 0.55, 1e-4
     root = math.sqrt(q)
 
-    def at(shift: float, scale: float = 1.0) -> object:
+    def at(shift: float, scale: float = 1.0) -> Local:
         return local_quantities(Fields(target + shift / root, scale * rivals, 0.0), q, 0.1)
 
     here, up, down = at(0.0), at(step), at(-step)
-    slope = (up.log_z - down.log_z) / (2 * step)  # type: ignore[attr-defined]
-    assert np.max(np.abs(slope - here.target_gradient)) < 1e-5  # type: ignore[attr-defined]
-    bend = (up.log_z - 2 * here.log_z + down.log_z) / step**2  # type: ignore[attr-defined]
-    assert np.max(np.abs(bend - here.target_curvature)) < 2e-3  # type: ignore[attr-defined]
-    change = (up.gradient - down.gradient) / (2 * step)  # type: ignore[attr-defined]
+    slope = (up.log_z - down.log_z) / (2 * step)
+    assert np.max(np.abs(slope - here.target_gradient)) < 1e-5
+    bend = (up.log_z - 2 * here.log_z + down.log_z) / step**2
+    assert np.max(np.abs(bend - here.target_curvature)) < 2e-3
+    change = (up.gradient - down.gradient) / (2 * step)
     scale = np.max(np.abs(change))
-    assert np.max(np.abs(change - here.gradient_change)) < 1e-4 * scale  # type: ignore[attr-defined]
+    assert np.max(np.abs(change - here.gradient_change)) < 1e-4 * scale
     # omega . grad over the rivals is the derivative under scaling them
     grown, shrunk = at(0.0, 1 + step), at(0.0, 1 - step)
-    work = (grown.log_z - shrunk.log_z) / (2 * step)  # type: ignore[attr-defined]
-    assert np.max(np.abs(work - here.rival_work)) < 1e-4  # type: ignore[attr-defined]
+    work = (grown.log_z - shrunk.log_z) / (2 * step)
+    assert np.max(np.abs(work - here.rival_work)) < 1e-4
 
 
 @pytest.mark.parametrize("nodes", [20, 60])
@@ -315,7 +316,7 @@ def test_averages_against_quadrature(competitors: int, q: float, margin: float) 
 
 
 def test_standard_errors_are_those_of_replicates() -> None:
-    """60 seeds at M = 8: sum of squared standardised errors, chi-squared, false alarm 1e-6 a side."""
+    """60 seeds at M = 8: chi-squared of the standardised errors, false alarm 1e-6 a side."""
     runs = [averages(Sample.draw(8, 512, seed, 0.0), 0.6) for seed in range(60)]
     for name in ("log_z", "gradient", "hessian"):
         values = np.array([getattr(r, name).value for r in runs])

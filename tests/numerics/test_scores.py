@@ -305,9 +305,9 @@ def sampled(competitors: int, q: float, margin: float, samples: int, seed: int) 
 
 
 def test_laws_below_capacity_against_sampled_scores() -> None:
-    """M = 3, margin 0.2: every law against 20,000 sampled score vectors at the same overlap."""
-    laws = below_capacity_scores(0.3, 3, margin=0.2, samples=2048, seed=3)
-    count = 20_000
+    """M = 3, margin 0.2: every law against 10,000 sampled score vectors at the same overlap."""
+    laws = below_capacity_scores(0.3, 3, margin=0.2, samples=1024, seed=3)
+    count = 10_000
     sample = sampled(3, laws.parameters.overlap.value, 0.2, count, seed=31)
     target, best = sample[:, 0], sample[:, 1:].max(axis=1)
 
