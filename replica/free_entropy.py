@@ -15,6 +15,7 @@ from replica.gaussian import GaussianAverage
 from replica.one_step import OneStep
 from replica.overlap import OverlapMatrix, replica_limit
 from replica.priors.base import Prior
+from replica.priors.spectrum import add_parametric_load
 from replica.stein import abstract_probability, add_overlap_derivative
 
 
@@ -183,6 +184,7 @@ class FreeEntropy:
             d.results["critical_load"] = d.add(
                 "Critical load", self.capacity, "alpha = gamma: no logarithm enters"
             )
+            add_parametric_load(d)
             return
         phi = self.prior.entropy() - s.alpha * cost / (1 - s.q)
         d.results["scaling_free_entropy"] = d.add(
@@ -207,3 +209,4 @@ class FreeEntropy:
         d.results["critical_load"] = d.add(
             "Critical load", sp.factor(critical), "q -> 1: the solution space shrinks to a point"
         )
+        add_parametric_load(d)

@@ -184,8 +184,14 @@ class SpectralWeight(sp.Function):
         return sp.N(self.closed_form(), sp.core.evalf.prec_to_dps(prec + 10))._eval_evalf(prec)
 
     def plain(self) -> Any:
-        """Layer cake: integral over x of min(rank_ratio, mass above x), an ordinary `Integral`."""
+        """Layer cake: integral over x of min(rank_ratio, mass above x), an ordinary `Integral`.
+
+        At a fixed rank it is a decimal of 30 digits instead: SymPy would evaluate the integral,
+        whose integrand has a kink, at every comparison, for minutes.
+        """
         rank, aspect = self.args
+        if rank.is_number and aspect.is_number:
+            return self.evalf(30)
         jacobian = -eigenvalue(theta, aspect).diff(theta)
         capped = sp.Min(rank, mass_above(theta, aspect))
         return rank * eigenvalue(sp.pi, aspect) + sp.Integral(capped * jacobian, (theta, 0, sp.pi))
@@ -197,6 +203,26 @@ class SpectralWeight(sp.Function):
         )
         body = rf"I\left({inside}\right)"
         return body if exp is None else rf"{{{body}}}^{{{exp}}}"
+
+
+def add_parametric_load(derivation: Derivation) -> None:
+    """Results that a low-rank critical load needs to be used with functions SymPy knows.
+
+    I(rank_ratio) has a closed form in the angle only, and its layer-cake integral is slow to
+    evaluate; so the curve is also given in parametric form. Nothing is added to a derivation whose
+    load has no `SpectralWeight`.
+    """
+    load = sp.sympify(derivation.results["critical_load"])
+    for weight in load.atoms(SpectralWeight):
+        aspect = weight.args[1]
+        derivation.results["critical_load_parametric"] = derivation.add(
+            "The critical load against rank_ratio in parametric form",
+            [
+                sp.Eq(s.rank_ratio, mass_above(theta, aspect)),
+                load.xreplace({weight: weight_above()}),
+            ],
+            "0 < theta <= pi; theta = pi is full rank",
+        )
 
 
 def expansion_at_zero(order: int = 3, aspect: Any = 1) -> Any:
