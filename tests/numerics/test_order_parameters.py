@@ -43,7 +43,10 @@ from replica.errors import InvalidInput
 # -- one score: certified ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("q", "margin"), [("1/2", "1"), ("1/20", "0"), ("3/10", "-2/5")])
+@pytest.mark.parametrize(
+    ("q", "margin"),
+    [pytest.param("1/2", "1", marks=pytest.mark.long), ("1/20", "0"), ("3/10", "-2/5")],
+)
 def test_ball_quadrature_equals_the_compiled_formula(q: str, margin: str) -> None:
     gardner = model("spherical", "halfspace", margin=s.margin)
     values = {s.q: Fraction(q), s.margin: Fraction(margin), s.gamma: 1}
@@ -83,7 +86,7 @@ def test_halfspace_saddle_point_against_mpmath(gamma: str, margin: str) -> None:
             return mpmath.log(1 - q) / 2 + q / (2 * (1 - q)) + g * energy
 
         q = mpmath.mpf(result.overlap.value)
-        # the free entropy itself, and its stationarity by a difference quotient: no gradient formula
+        # the free entropy itself, its stationarity by a difference quotient: no gradient formula
         assert abs(phi(q) - mpmath.mpf(result.free_entropy.value)) < mpmath.mpf(10) ** -13
         step = mpmath.mpf(10) ** -5 * (1 - q)
         curvature = (phi(q + step) - 2 * phi(q) + phi(q - step)) / step**2
@@ -372,7 +375,7 @@ def test_same_seed_same_numbers_and_seed_zero_is_a_seed() -> None:
 # -- many competitors ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("q", [0.2, 0.8])
+@pytest.mark.parametrize("q", [pytest.param(0.2, marks=pytest.mark.long), 0.8])
 def test_averaging_over_the_lower_competitors(q: float) -> None:
     """All of 2000 competitors against the top 96 of the same draws with the rest averaged.
 
