@@ -23,7 +23,7 @@ report: $(STAMP)
 	$(BIN)/factcap report --preset quick --out $(OUT)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m long
