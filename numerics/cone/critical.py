@@ -67,11 +67,18 @@ def facts_per_parameter(
 class _Budget:
     """N I(rank_ratio) as a ball at any accuracy, and p delta(M) compared with it by proof."""
 
-    def __init__(self, parameters: int, rank_ratio: Fraction, margin: Fraction) -> None:
+    def __init__(
+        self,
+        parameters: int,
+        rank_ratio: Fraction,
+        margin: Fraction,
+        aspect_ratio: Fraction = Fraction(1),
+    ) -> None:
         self.parameters, self.rank_ratio, self.margin = parameters, rank_ratio, margin
+        self.aspect_ratio = aspect_ratio
 
     def ball(self, digits: int) -> Any:
-        factor = rank_factor_ball(self.rank_ratio, digits + 3)
+        factor = rank_factor_ball(self.rank_ratio, digits + 3, self.aspect_ratio)
         with working_precision(math.ceil(digits * math.log2(10)) + 60):
             return factor * fmpz(self.parameters)
 
@@ -115,9 +122,9 @@ def critical_facts(
     """Largest p with p delta(p - 1) <= d_in d_out I(rank_ratio), decided rigorously.
 
     Arguments: `dim` d_in, `dim_out` d_out (default d_in); `competitors` M if it does not grow
-    with p; `rank_ratio` in (0, 1] (square memories only); `margin` >= 0. If not even two facts fit,
-    1 is returned (one fact has no competitor); with `competitors` given, 0. Raises `InvalidInput`,
-    `Undecided`. Source: capacity condition gamma_c delta = 1.
+    with p; `rank_ratio` in (0, 1], rank over min(d_in, d_out); `margin` >= 0. If not even two facts
+    fit, 1 is returned (one fact has no competitor); with `competitors` given, 0. Raises
+    `InvalidInput`, `Undecided`. Source: capacity condition gamma_c delta = 1.
 
     >>> critical_facts(20), critical_facts(1), critical_facts(10, competitors=2)
     (86, 2, 120)
@@ -125,12 +132,8 @@ def critical_facts(
     size = check_dimension(dim)
     other = size if dim_out is None else check_dimension(dim_out, "dim_out")
     ratio = Fraction(1) if rank_ratio is None else check_rank_ratio(rank_ratio)
-    if ratio != 1 and size != other:
-        raise InvalidInput(
-            f"rank_ratio {rank_ratio} with dim {size} and dim_out {other}: the low-rank factor is "
-            "only known for square memories; give equal dimensions or leave rank_ratio out"
-        )
-    budget = _Budget(size * other, ratio, check_margin(margin))
+    aspect = Fraction(min(size, other), max(size, other))
+    budget = _Budget(size * other, ratio, check_margin(margin), aspect)
     if competitors is not None:
         return _linear_facts(budget, parse_count(competitors, "competitors"))
     return _growing_facts(budget)

@@ -77,8 +77,34 @@ def test_rank() -> None:
     assert critical_facts(20, rank_ratio="0.25") == 60
     assert critical_facts(20, rank_ratio=1) == critical_facts(20)
     assert rank_factor(1) == 1
-    with pytest.raises(InvalidInput, match="square"):
-        critical_facts(20, dim_out=30, rank_ratio="0.5")
+    # rectangular memories: either orientation, fewer facts than at full rank
+    assert critical_facts(20, dim_out=30, rank_ratio="0.5") == 103
+    assert critical_facts(30, dim_out=20, rank_ratio="0.5") == 103
+    assert critical_facts(20, dim_out=30) == 119
+
+
+@pytest.mark.parametrize(("ratio", "aspect"), [("1/2", "1/2"), ("9/10", "1/3"), ("1/100", "1/50")])
+def test_rectangular_rank_factor_by_marchenko_pastur_quadrature(ratio: str, aspect: str) -> None:
+    """I = int_cut^top x rho(x) dx with the density itself and a bisected cut, in mpmath."""
+    with mp.workdps(30):
+        c = mp.mpf(Fraction(aspect).numerator) / Fraction(aspect).denominator
+        target = mp.mpf(Fraction(ratio).numerator) / Fraction(ratio).denominator
+        bottom, top = (1 - mp.sqrt(c)) ** 2, (1 + mp.sqrt(c)) ** 2
+
+        def above(cut: Any, power: int) -> Any:
+            # x = top - u^2 makes the upper edge smooth
+            def density(u: Any) -> Any:
+                x = top - u * u
+                return x**power * u * mp.sqrt(abs(x - bottom)) / (2 * mp.pi * c * x) * 2 * u
+
+            return mp.quad(density, [0, mp.sqrt(top - cut)])
+
+        cut = mp.findroot(
+            lambda x: above(x, 0) - target, (bottom + 1e-9, top - 1e-9), solver="illinois"
+        )
+        expected = Fraction(mp.nstr(above(cut, 1), 25))
+    ball = rank_factor(ratio, 20, aspect_ratio=aspect)
+    assert abs(Fraction(ball.to_string(20)) - expected) < Fraction(1, 10**12)
 
 
 @pytest.mark.parametrize("ratio", ["0.5", "0.25", "0.9", "0.001", "1e-8"])
