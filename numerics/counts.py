@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
+from numbers import Integral
 
 from replica.errors import InvalidInput
 
@@ -41,8 +42,8 @@ write it like 1000, 1e100 or 10^1000
 def _read(text: str | int, allowed: str) -> int:
     if isinstance(text, bool):
         raise InvalidInput(allowed)
-    if isinstance(text, int):
-        return text
+    if isinstance(text, Integral):  # NumPy's integers too
+        return int(text)
     if not isinstance(text, str):
         raise InvalidInput(allowed)
     stripped = text.strip().replace("_", "")

@@ -25,6 +25,7 @@ Scope = Mapping[sp.Symbol, Any]
 Operation = Callable[[Sequence[Any], bool], Any]
 
 MAX_SUM_TERMS = 1_000_000
+MAX_FLOAT_EXPONENT = 1_000_000  # of 2; SymPy's floats may have exponents of hundreds of digits
 
 
 class CannotEvaluate(InvalidInput):
@@ -236,9 +237,14 @@ def _constant(e: Any) -> Operation:
         return lambda _a, _f: acb(arb(fraction))
     if isinstance(e, sp.Float):
         # A binary float is an exact dyadic rational; it stands for itself, not for a decimal.
-        exact = sp.Rational(e)
-        fraction = fmpq(int(exact.p), int(exact.q))
-        return lambda _a, _f: acb(arb(fraction))
+        sign, mantissa, exponent, _ = e._mpf_
+        if abs(int(exponent)) > MAX_FLOAT_EXPONENT:
+            raise CannotEvaluate(
+                f"a float in the expression has a binary exponent of {len(str(abs(exponent)))} "
+                f"digits; at most {MAX_FLOAT_EXPONENT} in size is allowed; write exact numbers"
+            )
+        whole = -int(mantissa) if sign else int(mantissa)
+        return lambda _a, _f: acb(arb((whole, int(exponent))))
     named: dict[Any, Operation] = {
         sp.pi: lambda _a, _f: acb(arb.pi()),
         sp.E: lambda _a, _f: acb(arb.const_e()),

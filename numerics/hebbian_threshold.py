@@ -20,6 +20,8 @@ from numerics.balls import Certified, bits_for, working_precision
 from numerics.cone.gauss import float_log
 from replica.errors import InvalidInput
 
+MOST_DIGITS = 11
+
 
 def _miss(u: Any, size: Any, low: Any, high: Any, tolerance: Any) -> Any:
     """e^{(u-low)^2/2} times the part of P(D > u) from y in [low, high].
@@ -78,13 +80,19 @@ def miss_probability(facts: int, u: Any, *, digits: int = 12) -> Any:
 def threshold(facts: int, *, every: bool = False, digits: int = 8) -> Certified:
     """u = 1/sigma = d/sqrt(p) at which one fact (or every fact) is recalled with probability 1/2.
 
-    Raises InvalidInput for fewer than 3 facts.
+    Relative accuracy 10^-digits, 1 to 11 digits: the bracket is put around a float. Any accuracy:
+    `numerics.hebbian.hebbian_load`. Raises InvalidInput for fewer than 3 facts or other digits.
 
     >>> print(threshold(1000, digits=6).to_string(5))
     3.2363
     """
     if facts < 3:
         raise InvalidInput(f"facts is {facts}; it must be at least 3; give 3 or more")
+    if not 1 <= digits <= MOST_DIGITS:
+        raise InvalidInput(
+            f"digits is {digits}; this threshold is available to 1 to {MOST_DIGITS} digits; use "
+            "hebbian_load for more"
+        )
     with working_precision(bits_for(digits) + 60):
         wanted = -(-arb(2).log() / fmpz(facts)).expm1() if every else arb(1) / 2
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import mpmath
 import pytest
 import sympy as sp
@@ -98,7 +100,15 @@ def test_deep_tails_and_complex_arguments() -> None:
         assert abs(expected.imag - mpmath.mpf(value.imag.to_string(25))) < mpmath.mpf(10) ** -19
     with pytest.raises(NotCertified, match="5 digits could not be proved"):
         certify(Phi(-(sp.Integer(10) ** 155)), 5)
+    with pytest.raises(InvalidInput, match="binary exponent of 310 digits"):
+        certify(Phi(-1e155), 5)  # SymPy evaluates this one; its float has a gigantic exponent
     assert certify(Phi(-10), 15).to_string(15).startswith("7.619853024160")
+
+
+def test_floats_stand_for_their_exact_binary_value() -> None:
+    assert certify(sp.Float(0.1), 30).contains(Fraction(0.1))
+    assert certify(sp.Float(-2.5), 30) == Fraction(-5, 2)
+    assert certify(sp.Float(2.0**-1000) * z, 20, {z: 2**1000}) == 1
 
 
 def test_root_of_lambert_w() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,11 @@ from replica.errors import InvalidInput
 @given(st.integers(1, 10**60))
 def test_plain_integers(n: int) -> None:
     assert parse_count(n) == parse_count(str(n)) == parse_count(f" {n:_} ") == n
+
+
+def test_integers_of_numpy() -> None:
+    assert parse_count(np.int64(10)) == 10
+    assert type(parse_count(np.int64(10))) is int
 
 
 @pytest.mark.parametrize(

@@ -94,3 +94,5 @@ def test_wording_and_grid() -> None:
         level(0)
     with pytest.raises(InvalidInput):
         threshold(2)
+    with pytest.raises(InvalidInput, match="hebbian_load for more"):
+        threshold(1000, digits=30)
