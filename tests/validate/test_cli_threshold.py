@@ -129,3 +129,12 @@ def test_numbers_need_no_torch_and_no_sympy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert json.loads(done.stdout)["facts"] == 1000
     assert done.stderr.strip() == "[]"
+
+
+def test_the_smallest_size_is_not_called_the_largest_that_fits() -> None:
+    # One fact fits; the numbers below are those of two facts, the fewest that compete.
+    done = run("threshold", "--dim", "3", "--rank-ratio", "1e-300")
+    assert done.returncode == 0, done.stderr
+    assert "largest number of facts  1" in done.stdout
+    assert "(the largest)" not in done.stdout
+    assert "(the largest)" in run("threshold", "--dim", "3").stdout

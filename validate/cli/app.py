@@ -21,6 +21,8 @@ COMMANDS: tuple[str, ...] = (
     "sweep",
 )
 
+EXIT_INTERRUPTED = 130
+
 app = typer.Typer(
     name="factcap",
     help="How many facts a linear associative memory can recall: theory, certified digits, checks.",
@@ -44,7 +46,7 @@ def main() -> None:
         run_guarded(_run)
     except (KeyboardInterrupt, typer.Abort):
         print("factcap: interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(EXIT_INTERRUPTED) from None
     except BrokenPipeError:
         raise SystemExit(EXIT_BAD_INPUT) from None
 
@@ -60,4 +62,6 @@ def _run() -> None:
         command = context.command_path if context is not None else "factcap"
         message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
         fail(f"{message}; see {command} --help")
+    if code == EXIT_INTERRUPTED:  # Typer turns Ctrl-C into this return value, without a word
+        raise KeyboardInterrupt
     raise SystemExit(code if isinstance(code, int) else 0)

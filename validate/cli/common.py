@@ -22,6 +22,12 @@ def run_guarded(command: Callable[[], None]) -> None:
         command()
     except InvalidInput as error:
         fail(str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # A full disk, a name too long, a folder without permission: not a defect of the program.
+        about = f" ({error.filename!r})" if error.filename is not None else ""
+        fail(f"the system refused: {error.strerror or error}{about}; give another path")
 
 
 def fail(sentence: str) -> None:
@@ -51,6 +57,11 @@ def check_writable(path: Path) -> None:
     """Refuse early, before long work, a path that cannot be written."""
     if path.is_dir():
         raise InvalidInput(f"the output {str(path)!r} is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        # The rename of an atomic write would put a plain file in place of a device or a pipe.
+        raise InvalidInput(
+            f"the output {str(path)!r} is a device, pipe or socket; give the name of a plain file"
+        )
     folder = path.parent
     if not folder.is_dir():
         raise InvalidInput(

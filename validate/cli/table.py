@@ -52,8 +52,8 @@ def table(
         raise InvalidInput(
             f"format is {style}; it must be one of {', '.join(FORMATS)}; choose one of these"
         )
-    if not order.isdigit():
-        raise InvalidInput(f"order is {order}; it must be a whole number from 0 to 60; give 3")
+    if not order.isdecimal() or len(order) > 9:
+        raise InvalidInput(f"order is {order[:40]}; it must be a whole number from 0 to 60; give 3")
     if out is not None:
         check_writable(out)
     counts = parse_counts(facts, "facts", least=2)

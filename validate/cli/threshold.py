@@ -103,10 +103,11 @@ def threshold(
             }
         )
         return
-    _print_table(row, {name: n.to_string(places) for name, n in numbers.items()}, facts is None)
+    largest = facts is None and count == most
+    _print_table(row, {name: n.to_string(places) for name, n in numbers.items()}, largest)
 
 
-def _print_table(row: dict[str, Any], numbers: dict[str, str], from_dim: bool) -> None:
+def _print_table(row: dict[str, Any], numbers: dict[str, str], largest: bool) -> None:
     from rich.table import Table
 
     from validate.cli.output import console, show_count
@@ -120,7 +121,7 @@ def _print_table(row: dict[str, Any], numbers: dict[str, str], from_dim: bool) -
             size = f"{size} x {show_count(row['dim_out'])}"
         table.add_row("dimension d", size)
         table.add_row("largest number of facts", show_count(row["critical_facts"]))
-    table.add_row("facts p", show_count(row["facts"]) + (" (the largest)" if from_dim else ""))
+    table.add_row("facts p", show_count(row["facts"]) + (" (the largest)" if largest else ""))
     table.add_row("competitors M", show_count(row["competitors"]))
     table.add_row("statistical dimension", numbers["statistical_dimension"])
     table.add_row("critical load", numbers["critical_load"])
