@@ -141,14 +141,60 @@ class BelowCapacityScores:
 
         return self._curve(b, probability)
 
-    def gap_survival(self, points: Any) -> MonteCarloCurve:
-        """P(target - best competitor > g) at `points` g >= margin."""
+    def best_density(self, points: Any) -> MonteCarloCurve:
+        """Density of the best competitor at `points`.
+
+        Given omega it is d/db [prod_rho Phi((b - omega_rho)/sqrt V)] P(y_0 > b + margin) / Z.
+        """
+        b = _check_points(points)
+        margin = self.parameters.margin
+
+        def density(at: _At) -> Array:
+            variance = 1.0 - at.q
+            root = math.sqrt(variance)
+            _, log_below = self._log_joint(at, b + margin)
+            omega = math.sqrt(at.q) * self.fields.target
+            free = special.log_ndtr((omega[:, None] - b - margin) / root)
+            columns = self.fields.top.shape[1] + 64
+            slopes = []
+            for batch in self.fields.batches(max(1, BATCH_ELEMENTS // (columns * len(b)))):
+                scores = scores_at(batch, at.q, margin)
+                table = np.broadcast_to(b + margin, (len(batch), len(b)))
+                _, x, log_cdf = log_weight(scores, table, variance, margin)
+                hazard = np.exp(-0.5 * x * x - 0.5 * math.log(2.0 * math.pi) - log_cdf)
+                slopes.append(np.einsum("nk,nkm->nm", scores.weights, hazard) / root)
+            return np.concatenate(slopes) * np.exp(log_below + free - at.local.log_z[:, None])
+
+        return self._curve(b, density)
+
+    def gap_density(self, points: Any) -> MonteCarloCurve:
+        """Density of the gap at `points` g >= margin, -d/dg Z(g) / Z(margin).
+
+        A gap g lowers omega_0 by g, so -d/dg log Z is the gradient in omega_0 at that margin.
+        """
+        g = self._check_gaps(points)
+
+        def density(at: _At) -> Array:
+            columns = []
+            for gap in g:
+                there = local_quantities(self.fields, at.q, float(gap))
+                columns.append(np.exp(there.log_z - at.local.log_z) * there.target_gradient)
+            return np.stack(columns, axis=1)
+
+        return self._curve(g, density)
+
+    def _check_gaps(self, points: Any) -> Array:
         g = _check_points(points)
         if np.any(g < self.parameters.margin):
             raise InvalidInput(
                 f"a gap below the margin {self.parameters.margin} was given; the gap is at least "
                 "the margin; give larger points"
             )
+        return g
+
+    def gap_survival(self, points: Any) -> MonteCarloCurve:
+        """P(target - best competitor > g) at `points` g >= margin."""
+        g = self._check_gaps(points)
 
         def probability(at: _At) -> Array:
             columns = [

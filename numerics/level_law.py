@@ -112,11 +112,11 @@ class Level:
 
     def _bound(self, s: Any, with_pole: bool) -> Any:
         """Upper bound on |integrand| e^{l^2/2} on the line Re w = s, as a ball."""
-        g, x, number = self._parts(s)
-        size = (s * (self._tau + self._margin) + s * s / 2 + number * g.log1p()).exp()
+        total, log_total, x, number = self._parts(s)
+        size = (s * (self._tau + self._margin) + s * s / 2 + number * log_total).exp()
         if with_pole:
             return size / abs(s)
-        return size * (1 + number * x / (1 + g))
+        return size * (1 + number * x / total)
 
     @property
     def _tau(self) -> Any:
@@ -126,12 +126,16 @@ class Level:
     def _margin(self) -> Any:
         return exact_ball(self.margin, ctx.prec)
 
-    def _parts(self, w: Any) -> tuple[Any, Any, Any]:
-        """G - 1, X and M at a real or complex w."""
+    def _parts(self, w: Any) -> tuple[Any, Any, Any, Any]:
+        """G = Phi(tau) + X, a logarithm of it (any branch: M is whole), X and M at w."""
         tau, root = self._tau, arb(2).sqrt()
-        upper = (tau / root).erfc() / 2
         x = (tau * w + w * w / 2).exp() * ((tau + w) / root).erfc() / 2
-        return x - upper, x, arb(fmpz(self.competitors))
+        number = arb(fmpz(self.competitors))
+        if tau < 0:  # G may be tiny: 1 + (X - Q) would lose it
+            total = (-tau / root).erfc() / 2 + x
+            return total, total.log(), x, number
+        less = x - (tau / root).erfc() / 2
+        return 1 + less, less.log1p(), x, number
 
     # -- quadrature ----------------------------------------------------------------------------
     def _saddle(self, side: int) -> tuple[float, float]:
@@ -175,9 +179,9 @@ class Level:
             total = arb(0)
             for j in range(count + 1):
                 w = acb(s, j * step)
-                g, x, number = self._parts(w)
-                term = (w * tau_margin + w * w / 2 + number * g.log1p()).exp()
-                term = term / w if with_pole else term * (1 + number * x / (1 + g))
+                whole, log_whole, x, number = self._parts(w)
+                term = (w * tau_margin + w * w / 2 + number * log_whole).exp()
+                term = term / w if with_pole else term * (1 + number * x / whole)
                 # the integrand at the conjugate node is the conjugate
                 total += term.real * (1 if j == 0 else 2)
             total = total * step

@@ -23,7 +23,7 @@ from flint import acb, acb_poly, arb, ctx, fmpz
 
 from numerics.balls import Certified, bits_for, working_precision
 from numerics.certify import certify
-from numerics.cone.gauss import float_level, float_log, log_lower_tail, upper_tail
+from numerics.cone.gauss import density, float_level, float_log, log_lower_tail, upper_tail
 from numerics.cone.volumes import (
     LOG10,
     IntrinsicVolumes,
@@ -42,7 +42,7 @@ from numerics.level_law import Level
 from numerics.roots import certified_root
 from numerics.tail_average import exact_number
 from replica.errors import InvalidInput
-from replica.gaussian import GaussianAverage, Phi
+from replica.gaussian import GaussianAverage, Phi, phi
 
 MOST_MEAN = 10**12  # moments need the k-sum, whose length grows with log M
 
@@ -242,6 +242,51 @@ class CapacityScores:
             x, margin = exact_ball(point, ctx.prec), exact_ball(self.margin, ctx.prec)
             free = (arb(fmpz(self.competitors)) * log_lower_tail(x)).exp() * upper_tail(x + margin)
             return Certified(level + free)
+
+    def best_density(self, b: Any, digits: int = 15) -> Certified:
+        """Density of the best competitor at b, the derivative of `best_cdf`.
+
+        For one competitor at 0 it is 1/(2 sqrt(pi)) + 1/(2 sqrt(2 pi)).
+
+        >>> print(CapacityScores(1).best_density(0).to_string(6))
+        0.481566
+        """
+        point = exact_number(b, "b", "a score")
+        number = arb(fmpz(self.competitors))
+
+        def compute(working: int) -> Any:
+            level = self._level(point).density(working)
+            with working_precision(bits_for(working) + 20):
+                x, margin = exact_ball(point, ctx.prec), exact_ball(self.margin, ctx.prec)
+                others = ((number - 1) * log_lower_tail(x)).exp()
+                free = number * density(x) * others * upper_tail(x + margin)
+                none_active = (number * log_lower_tail(x)).exp() * density(x + margin)
+                return level + free - none_active
+
+        digits = check_digits(digits)
+        for extra in (3, digits + 10, 3 * digits + 30):  # one term may cancel most of another
+            ball = compute(digits + extra)
+            if ball.rel_accuracy_bits() >= digits * math.log2(10) + 1:
+                break
+        return Certified(ball)  # far out a bound, as for `target_density`
+
+    def gap_density(self, g: Any, digits: int = 15) -> Certified:
+        """Density of the gap at g > margin, M int dx phi(x + g) phi(x) Phi(x)^(M-1).
+
+        The rest of the mass, 1 - v_0, sits at the margin itself. Raises InvalidInput for g at or
+        below the margin.
+        """
+        gap = exact_number(g, "g", "a gap")
+        if gap <= self.margin:
+            raise InvalidInput(
+                f"g is {g}; the gap has a density above the margin {self.margin} only and an atom "
+                "there; give a larger g"
+            )
+        lead = sp.Rational(gap.numerator, gap.denominator)
+        x = sp.Symbol("x", real=True)
+        body = phi(x) * Phi(x) ** (self.competitors - 1) * sp.exp(-lead * x)
+        value = self.competitors * sp.exp(-(lead**2) / 2) * GaussianAverage(body, x)
+        return certify(value, check_digits(digits), real=True)
 
     def gap_survival(self, g: Any, digits: int = 15) -> Certified:
         """P(y_0 - best > g), g >= margin; below the margin it is 1. The gap is the margin

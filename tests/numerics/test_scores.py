@@ -187,6 +187,41 @@ def test_density_is_the_derivative_of_the_distribution() -> None:
         assert abs(slope - density) < density * Fraction(1, 10**8)
 
 
+@pytest.mark.parametrize(
+    ("competitors", "margin", "b", "g"),
+    [(1, "0", "0", "1.4"), (44, "0.576", "1.5", "0.9"), (10**6, "0", "4", "0.1")],
+)
+def test_densities_of_best_and_gap_are_derivatives(
+    competitors: int, margin: str, b: str, g: str
+) -> None:
+    laws, step = CapacityScores(competitors, margin), Fraction(1, 10**6)
+    best = (laws.best_cdf(Fraction(b) + step, 30) - laws.best_cdf(Fraction(b) - step, 30)) * 500_000
+    assert abs(best - laws.best_density(b, 20)) < best * Fraction(1, 10**8)
+    low, high = Fraction(g) - step, Fraction(g) + step
+    gap = (laws.gap_survival(low, 30) - laws.gap_survival(high, 30)) * 500_000
+    assert abs(gap - laws.gap_density(g, 20)) < gap * Fraction(1, 10**8)
+
+
+def test_laws_far_out_on_both_sides() -> None:
+    """Where 1 - Q rounds to 0: Phi(-20)^10 = 2.5e-886 by mpmath, and bounds where no digits are."""
+    laws = CapacityScores(10)
+    assert laws.best_density(-2, 12).digits >= 11
+    with mpmath.workdps(30):
+        level = mpmath.erfc(20 / mpmath.sqrt(2)) / 2
+        assert abs(mpmath.mpf(laws.best_cdf(-20, 15).value) / level**10 - 1) < 1e-13
+        slope = 10 * mpmath.npdf(-20) * level**9
+        assert abs(mpmath.mpf(laws.best_density(-20, 15).value) / slope - 1) < 1e-13
+    for y in (-20, -60):
+        assert laws.target_cdf(y).bounds[1] < Fraction(1, 10**900)
+        assert laws.target_survival(y) > Fraction(999, 1000)
+        assert laws.target_density(y).bounds[1] < Fraction(1, 10**900)
+
+
+def test_the_gap_has_no_density_at_the_margin() -> None:
+    with pytest.raises(InvalidInput, match="atom"):
+        CapacityScores(10, "0.5").gap_density("0.5")
+
+
 def test_distribution_and_survival_sum_to_one_and_are_monotone() -> None:
     for competitors in (1, 44, 10**10, 10**100):
         centre = math.sqrt(2 * math.log(competitors))
@@ -345,6 +380,23 @@ def test_density_below_capacity_integrates_to_its_distribution() -> None:
     assert mass[70] == pytest.approx(cdf.values[2], abs=2e-3)
     mean = float(np.sum(grid * density.values) * 0.05)
     assert mean == pytest.approx(laws.target_mean().value, abs=1e-4)
+
+
+@pytest.mark.parametrize(("competitors", "margin"), [(3, 0.2), (2_000, 0.0)])
+def test_densities_of_best_and_gap_below_capacity(competitors: int, margin: float) -> None:
+    """Integrals of the densities against differences of the distributions, one sample for both."""
+    laws = below_capacity_scores(0.05, competitors, margin=margin, samples=256, seed=4)
+    centre = laws.target_mean().value - 1.0
+    u, w = np.polynomial.legendre.leggauss(8)
+    for density, cdf, sign, start in (
+        (laws.best_density, laws.best_cdf, 1, centre),
+        (laws.gap_density, laws.gap_survival, -1, margin),
+    ):
+        nodes = start + 0.5 * (u + 1)
+        ends = cdf([start, start + 1.0]).values
+        mass = float(0.5 * np.sum(w * density(nodes).values))
+        assert mass > 0.1
+        assert mass == pytest.approx(sign * (ends[1] - ends[0]), abs=2e-4)
 
 
 def test_points_of_a_law_are_checked() -> None:
