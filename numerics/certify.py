@@ -42,6 +42,15 @@ class CertifiedComplex:
         """{"real": {"value", "radius"}, "imag": {"value", "radius"}}."""
         return {"real": self.real.to_json(), "imag": self.imag.to_json()}
 
+    @classmethod
+    def from_json(cls, data: Any) -> CertifiedComplex:
+        """The number written by `to_json`; raises InvalidInput for anything else."""
+        if not isinstance(data, dict) or set(data) != {"real", "imag"}:
+            raise InvalidInput(
+                f"a certified complex number is stored as 'real' and 'imag'; {data!r} is not"
+            )
+        return cls(Certified.from_json(data["real"]), Certified.from_json(data["imag"]))
+
 
 def certify(
     expression: Any,

@@ -219,8 +219,9 @@ class RemainderClaim:
 
     def statement(self, points: int) -> str:
         """The claim in words."""
+        least = f"-{float(self.below):g}" if self.below else "0"
         return (
-            f"{self.name}, order {self.order}: -{float(self.below):g} <= remainder / scale <= "
+            f"{self.name}, order {self.order}: {least} <= remainder / scale <= "
             f"{float(self.above):g}, verified on [{self.first}, 10^{TOP_EXPONENT}] "
             f"({points} grid points)"
         )
@@ -301,11 +302,24 @@ PUBLISHED = tuple(
 PUBLISHED_POINTS = 60
 
 
+def published_for(name: str, order: int) -> list[str]:
+    """The published claims about one truncated expansion, in words; empty where there is none.
+
+    >>> len(published_for("capacity", 2)), published_for("overlap", 1)
+    (1, [])
+    """
+    return [
+        row.statement(PUBLISHED_POINTS)
+        for row in PUBLISHED
+        if (row.name, row.order) == (name, order)
+    ]
+
+
 def published_table() -> str:
     """Every published claim, one a line.
 
     >>> print(published_table().splitlines()[0])
-    statistical_dimension, order 0: -0 <= remainder / scale <= 3.15, verified on [10, 10^1000]
+    statistical_dimension, order 0: 0 <= remainder / scale <= 3.15, verified on [10, 10^1000]
     (60 grid points)
     """
     return "\n".join(row.statement(PUBLISHED_POINTS) for row in PUBLISHED)

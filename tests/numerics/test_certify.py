@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -109,6 +112,26 @@ def test_floats_stand_for_their_exact_binary_value() -> None:
     assert certify(sp.Float(0.1), 30).contains(Fraction(0.1))
     assert certify(sp.Float(-2.5), 30) == Fraction(-5, 2)
     assert certify(sp.Float(2.0**-1000) * z, 20, {z: 2**1000}) == 1
+
+
+def test_case_10_a_complex_number_is_stored_and_sent() -> None:
+    value = certify(sp.exp(sp.I), 20)
+    back = CertifiedComplex.from_json(json.loads(json.dumps(value.to_json())))
+    for other in (back, pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
+        assert other.real.same_enclosure(value.real)
+        assert other.imag.same_enclosure(value.imag)
+        assert hash(other) == hash(value)
+    with pytest.raises(InvalidInput, match="'real' and 'imag'"):
+        CertifiedComplex.from_json({"real": {"value": "1", "radius": "0"}})
+
+
+def test_case_5_convolution_by_quadrature_at_the_value_of_a() -> None:
+    """CASES 5: int Phi(x - a) phi(x) dx = Phi(-a/sqrt 2); the integral knows no such rule."""
+    a = sp.Symbol("a", real=True)
+    integral = GaussianAverage(Phi(x - a), x)
+    for point in (-40, sp.Rational(-1, 3), 0, 7, 60):
+        left = certify(integral.as_integral(), 15, {a: point})
+        assert left.overlaps(certify(Phi(-point / sp.sqrt(2)), 20))
 
 
 def test_root_of_lambert_w() -> None:
