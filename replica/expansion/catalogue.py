@@ -48,8 +48,11 @@ class Entry:
     meaning: str
 
 
-def derive_expansion(name: str, order: int) -> ExpansionDerivation:
-    """Derive the expansion `name` to the given order.
+DEFAULT_ORDER = 6
+
+
+def derive_expansion(name: str, order: int | None = None) -> ExpansionDerivation:
+    """Derive the expansion `name` to the given order (default 6, or the largest offered if less).
 
     The order counts powers of 1/T^2 beyond the leading term for expansions in the level T, and
     powers of 1/L, L = log p, for expansions in L (`expansion_names` says which). Raises
@@ -65,6 +68,7 @@ def derive_expansion(name: str, order: int) -> ExpansionDerivation:
             f"the expansion {name!r} is not known; choose one of {', '.join(sorted(CATALOGUE))}"
         )
     entry = CATALOGUE[name]
+    order = min(DEFAULT_ORDER, entry.largest) if order is None else order
     check_order(order, entry.largest, name)
     derivation = entry.derive(order)
     derivation.extra.update({"name": name, "order": order, "order_counts": entry.meaning})

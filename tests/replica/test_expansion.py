@@ -61,6 +61,11 @@ def test_bad_requests_get_one_sentence(name: str, order: int) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_the_default_order_is_one_that_is_offered() -> None:
+    assert derive_expansion("statistical_dimension").extra["order"] == 6
+    assert derive_expansion("hebbian_typical").extra["order"] == 3
+
+
 def test_statistical_dimension_coefficients() -> None:
     data = derive_expansion("statistical_dimension", 6).to_json()
     assert len(data["coefficients"]) == 7
