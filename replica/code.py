@@ -131,9 +131,19 @@ class _NumPy(NumPyPrinter):
         return f"_phi({self._print(expr.args[0])})"
 
     def _print_log(self, expr: Any) -> str:
-        if isinstance(expr.args[0], Phi):
-            return f"log_ndtr({self._print(expr.args[0].args[0])})"
-        return f"np.log({self._print(expr.args[0])})"
+        # Phi underflows, or rounds to 1, long before its logarithm is out of range.
+        argument = expr.args[0]
+        if argument.is_Add and len(argument.args) == 2 and isinstance(1 - argument, Phi):
+            argument = Phi(-(1 - argument).args[0])
+        factors = [f.as_base_exp() for f in sp.Mul.make_args(argument)]
+        tails = [(base.args[0], n) for base, n in factors if isinstance(base, Phi)]
+        rest = sp.Mul(*(base**n for base, n in factors if not isinstance(base, Phi)))
+        terms = [] if tails and rest == 1 else [f"np.log({self._print(rest)})"]
+        for x, n in tails:
+            weight = "" if n == 1 else f"({self._print(n)})*"
+            terms.append(f"{weight}log_ndtr({self._print(x)})")
+        simple = len(terms) == 1 and "*log_ndtr" not in terms[0]
+        return terms[0] if simple else f"({' + '.join(terms)})"
 
     def _print__Hazard(self, expr: Any) -> str:
         return f"_hazard({self._print(expr.args[0])})"

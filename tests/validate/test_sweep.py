@@ -128,6 +128,7 @@ def test_bad_loads_are_one_sentence(text: str) -> None:
         ({"rank_ratio": 0.5}, "only adam"),
         ({"method": "adam", "rank_ratio": 2.0}, "rank ratio is 2.0"),
         ({"time_limit": 0.0}, "time limit is 0.0"),
+        ({"time_limit": math.inf}, "time limit is inf"),
         ({"samples": 10}, "only the method sample"),
         ({"dims": []}, "0 cells"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import torch
 
@@ -34,8 +36,9 @@ def make_problem(
     competitors keeps every vector of the smaller one. For the original problem M + 1 is the number
     of outputs, and fact mu has output mu modulo M + 1.
 
-    Raises `InvalidInput` for an unknown kind, a size below 1 (2 facts if M = p - 1), a negative
-    seed, or an ensemble other than gaussian for the Gaussian problem.
+    Raises `InvalidInput` for an unknown kind, a size below 1 (2 facts if M = p - 1), an instance
+    larger than the memory of the machine, a negative seed, or an ensemble other than gaussian for
+    the Gaussian problem.
 
     >>> small = make_problem("original", dim=4, facts=5, seed=0)
     >>> large = make_problem("original", dim=4, facts=9, seed=0)
@@ -50,6 +53,7 @@ def make_problem(
     d_out = check_count("dim_out", dim if dim_out is None else dim_out, 1)
     check_count("facts", facts, 2 if competitors is None else 1)
     M = check_count("competitors", facts - 1 if competitors is None else competitors, 1)
+    _check_memory(kind, dim, d_out, facts, M)
     law = parse_ensemble(ensemble)
     root = _root(seed)
     key = (*root, KINDS.index(kind), dim, d_out)
@@ -74,6 +78,22 @@ def make_problem(
     for mu in range(facts):
         rivals[mu] = law.draw((*key, _RIVALS, mu), rows=M, dim=d_out)
     return DecoupledProblem(inputs, outputs, torch.from_numpy(rivals), seed=root).to(device)
+
+
+def _check_memory(kind: str, dim: int, dim_out: int, facts: int, competitors: int) -> None:
+    """Refuse an instance whose numbers alone fill the memory of the machine."""
+    numbers = {
+        "gaussian": facts * (competitors + 1) * dim * dim_out,
+        "decoupled": facts * dim + facts * (competitors + 1) * dim_out,
+        "original": facts * dim + (competitors + 1) * dim_out,
+    }[kind]
+    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 8 * numbers > have:
+        raise InvalidInput(
+            f"a {kind} problem with d_in = {dim}, d_out = {dim_out}, p = {facts}, "
+            f"M = {competitors} needs {8 * numbers / 2**30:.3g} GiB and this machine has "
+            f"{have / 2**30:.3g} GiB; take fewer facts or a smaller dim"
+        )
 
 
 def _root(seed: int | tuple[int, ...]) -> tuple[int, ...]:

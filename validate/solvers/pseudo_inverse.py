@@ -14,7 +14,8 @@ def pseudo_inverse(problem: Problem) -> Learned:
     """W = U^T (E^+)^T: the least-norm minimiser of sum_mu |W e_mu - u_mu|^2.
 
     For the Gaussian problem, which has no output vectors, the analogue is the least-norm minimiser
-    of sum_mu (<G_mu, W> - 1)^2 over the target matrices. Perfect for p <= d_in in general position.
+    of sum_mu (<G_mu, W> - 1)^2 over the target matrices. For p <= d_in in general position
+    W e_mu = u_mu, so that fact mu is recalled if u_mu . (u_mu - u_rho) > 0 for every rival.
 
     >>> from validate.problems import make_problem
     >>> pseudo_inverse(make_problem("original", dim=12, facts=12, seed=0)).accuracy

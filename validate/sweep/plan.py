@@ -74,9 +74,10 @@ def make_plan(
             f"samples is {samples} but the method is {method!r}; only the method sample draws "
             "points; leave it out"
         )
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and not 0 < time_limit < math.inf:
         raise InvalidInput(
-            f"the time limit is {time_limit} s; it must be positive; leave it out for no limit"
+            f"the time limit is {time_limit} s; it must be positive and finite; leave it out for "
+            "no limit"
         )
     if (loads is None) == (facts is None):
         raise InvalidInput("give either the loads or the numbers of facts, not both and not none")
