@@ -107,6 +107,10 @@ class Store:
         path = Path(path)
         if path.is_dir():
             raise InvalidInput(f"the store {str(path)!r} is a folder; give the name of a file")
+        if path.exists() and not path.is_file():
+            raise InvalidInput(
+                f"the store {str(path)!r} is a device, pipe or socket; give the name of a file"
+            )
         if not path.parent.is_dir():
             raise InvalidInput(
                 f"the store {str(path)!r} lies in a folder that does not exist; create "

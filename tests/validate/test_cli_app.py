@@ -129,3 +129,19 @@ def test_a_name_the_system_refuses_is_one_sentence(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert "File name too long" in result.stderr
+
+
+def test_an_output_never_replaces_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    both = run("sweep", "--store", str(path), "--export", str(path), "--dims", "3", "--facts", "4")
+    assert both.returncode == 2
+    assert "is also the store" in both.stderr
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("facts")
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    both = run("report", "--out", str(link), "--embeddings", str(path))
+    assert both.returncode == 2
+    assert both.stderr.count("\n") == 1
+    assert "is also the file of the embeddings" in both.stderr
+    assert path.read_text() == "facts"

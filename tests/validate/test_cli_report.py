@@ -73,6 +73,7 @@ def test_default_format() -> None:
         (["--seed", "-1"], "seed"),
         (["--workers", "0"], "workers"),
         (["--embeddings", "{tmp}/none.npz"], "embeddings"),
+        (["--embeddings", __file__], "convert it"),
     ],
 )
 def test_bad_input_is_one_sentence(

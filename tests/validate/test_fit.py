@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,8 @@ def test_bad_arrays_get_one_sentence(tmp_path: Path, pair: tuple[np.ndarray, np.
         ({"inputs": x, "outputs": changed(y, 4, np.inf)}, "outputs has NaN or infinite"),
         ({"inputs": changed(x, 3, 0.0), "outputs": y}, "zero vector"),
         ({"inputs": x, "outputs": changed(y, 3, 0.0)}, "zero vector"),
+        ({"inputs": changed(x, 3, 1e-320), "outputs": y}, "row 3 of inputs .* rescale"),
+        ({"inputs": x, "outputs": changed(y, 3, 1e200)}, "row 3 of outputs .* rescale"),
         ({"inputs": changed(x, 5, x[1]), "outputs": y}, "rows 1 and 5"),
         ({"inputs": x, "outputs": changed(y, 5, y[1])}, "same output"),
         ({"inputs": x.astype(str), "outputs": y}, "real numbers"),
@@ -97,6 +100,35 @@ def test_bad_files_get_one_sentence(tmp_path: Path, pair: tuple[np.ndarray, np.n
     np.save(tmp_path / "flat.npy", x)
     with pytest.raises(InvalidInput, match=r"shape \(2, facts, dim\)"):
         read_embeddings(tmp_path / "flat.npy")
+
+
+def test_the_allowed_range_of_entries_can_be_decided(
+    tmp_path: Path, pair: tuple[np.ndarray, np.ndarray]
+) -> None:
+    x, y = (array[:6, :4] / np.abs(array[:6, :4]).max(axis=1, keepdims=True) for array in pair)
+    for first, second in ((1.1e-50, 1.1e-50), (9e49, 9e49), (9e49, 1.1e-50)):
+        np.savez(tmp_path / "far.npz", inputs=first * x, outputs=second * y)
+        found = fit(read_embeddings(tmp_path / "far.npz"), shuffles=0)
+        np.savez(tmp_path / "near.npz", inputs=x, outputs=y)
+        near = fit(read_embeddings(tmp_path / "near.npz"), shuffles=0)
+        assert found.decision.certificate.verdict == near.decision.certificate.verdict
+        assert found.least.components == near.least.components
+
+
+def test_a_pt_file_runs_no_code_and_may_hold_parameters(
+    tmp_path: Path, pair: tuple[np.ndarray, np.ndarray]
+) -> None:
+    class Code:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return Path.touch, (tmp_path / "ran",)  # type: ignore[return-value]
+
+    x, y = (torch.from_numpy(array) for array in pair)
+    torch.save({"inputs": torch.nn.Parameter(x), "outputs": y}, tmp_path / "a.pt")
+    np.testing.assert_array_equal(read_embeddings(tmp_path / "a.pt").inputs, pair[0])
+    (tmp_path / "b.pt").write_bytes(pickle.dumps(Code()))  # and no warning beside the sentence
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read_embeddings(tmp_path / "b.pt")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_shared_outputs_are_one_answer(tmp_path: Path) -> None:

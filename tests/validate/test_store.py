@@ -248,3 +248,10 @@ def test_a_name_with_odd_letters_works(tmp_path: Path) -> None:
     with Store.open(path) as store:
         assert len(store.rows()) == 2
     assert sorted(content(tmp_path)) == [path.name]
+
+
+def test_a_pipe_is_no_store(tmp_path: Path) -> None:
+    # Opening a pipe to look at it would wait for ever.
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidInput, match="pipe"):
+        Store.open(tmp_path / "pipe")

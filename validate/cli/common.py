@@ -75,6 +75,15 @@ def check_writable(path: Path) -> None:
         )
 
 
+def check_distinct(output: Path, source: Path, what: str) -> None:
+    """Refuse an output that is the very file `source`, which writing would destroy."""
+    same = output.resolve() == source.resolve()
+    if same or (output.exists() and source.exists() and output.samefile(source)):
+        raise InvalidInput(
+            f"the output {str(output)!r} is also {what} and would overwrite it; give another path"
+        )
+
+
 def write_bytes_atomically(path: Path, content: bytes) -> None:
     """As `write_text_atomically`, for bytes."""
     check_writable(path)

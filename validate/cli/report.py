@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 
 from replica.errors import InvalidInput
-from validate.cli.common import check_writable, require_extra, write_text_atomically
+from validate.cli.common import (
+    check_distinct,
+    check_writable,
+    require_extra,
+    write_text_atomically,
+)
 
 SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json"}
 
@@ -46,6 +51,11 @@ def register(app: typer.Typer) -> None:
         sizes = preset_named(preset)
         check_run(seed, workers, embeddings)
         require_extra("torch", "matplotlib", "joblib", "jinja2", "latex2mathml")
+        if embeddings is not None:
+            from validate.problems.files import read_embeddings
+
+            check_distinct(path, embeddings, "the file of the embeddings")
+            read_embeddings(embeddings)  # a file that cannot be used is refused before the work
         from validate.report.progress import progress_bar
         from validate.report.render import render
         from validate.report.run import planned_work, run

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from validate.cli.common import check_writable, require_extra, write_bytes_atomically
+from validate.cli.common import (
+    check_distinct,
+    check_writable,
+    require_extra,
+    write_bytes_atomically,
+)
 
 if TYPE_CHECKING:
     from validate.sweep import Status
@@ -121,6 +126,7 @@ def sweep(
     if export is not None:
         check_export(export)
         check_writable(export)
+        check_distinct(export, store, "the store")
     plan = make_plan(
         problem,
         dims=parse_counts(dims, "dims"),

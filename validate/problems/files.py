@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from replica.errors import InvalidInput
 from validate.problems.original import OriginalProblem
 
 SUFFIXES = (".npz", ".npy", ".pt", ".safetensors")
+LEAST, MOST = 1e-50, 1e50
+"""Allowed largest entry of a row: beyond, squares of products leave the range of floats."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,9 @@ def read_embeddings(
     the `.npy` file of the outputs. Optional names: `input_names`, `output_names` (p strings).
 
     Raises `InvalidInput` for a file that cannot be read, arrays of wrong shape or type, NaN or
-    infinite entries, fewer than two facts, a zero vector, equal inputs with different outputs
-    (no memory can recall both), and equal outputs unless `share_outputs` says that they are meant
-    to be one answer.
+    infinite entries, fewer than two facts, a zero vector or one whose largest entry is not within
+    1e-50 to 1e50, equal inputs with different outputs (no memory can recall both), and equal
+    outputs unless `share_outputs` says that they are meant to be one answer.
     """
     arrays = _load(Path(path))
     if outputs_path is not None:
@@ -109,7 +112,7 @@ def read_embeddings(
         _names(arrays.get("input_names"), "input_names", facts),
         _names(arrays.get("output_names"), "output_names", facts),
     )
-    _refuse_zero_rows(embeddings)
+    _refuse_extreme_rows(embeddings)
     _refuse_equal_rows(embeddings, share_outputs)
     return embeddings
 
@@ -125,7 +128,9 @@ def _load(path: Path) -> dict[str, Any]:
         raise InvalidInput(f"there is no file {str(path)!r}; give the path of an existing file")
     try:
         if suffix == ".pt":
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what matters about a file is said below
+                loaded = torch.load(path, map_location="cpu", weights_only=True)
             if not isinstance(loaded, dict):
                 loaded = {"array": loaded}
             return {str(key): _from_torch(value) for key, value in loaded.items()}
@@ -153,6 +158,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _from_torch(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
+        value = value.detach()
         return value.double().numpy() if value.is_floating_point() else value.numpy()
     return np.asarray(value)
 
@@ -197,7 +203,7 @@ def _names(value: Any, name: str, facts: int) -> tuple[str, ...]:
     return names
 
 
-def _refuse_zero_rows(embeddings: Embeddings) -> None:
+def _refuse_extreme_rows(embeddings: Embeddings) -> None:
     for matrix, name, labels in (
         (embeddings.inputs, "inputs", embeddings.input_names),
         (embeddings.outputs, "outputs", embeddings.output_names),
@@ -207,6 +213,15 @@ def _refuse_zero_rows(embeddings: Embeddings) -> None:
             raise InvalidInput(
                 f"row {zero[0]} of {name} ({labels[zero[0]]}) is the zero vector; every embedding "
                 "must be nonzero; remove or repair that fact"
+            )
+        largest = np.abs(matrix).max(axis=1)
+        extreme = np.flatnonzero((largest < LEAST) | (largest > MOST))
+        if extreme.size:
+            mu = extreme[0]
+            raise InvalidInput(
+                f"row {mu} of {name} ({labels[mu]}) has largest entry {largest[mu]:.3g}; it must "
+                f"lie between {LEAST:g} and {MOST:g}; rescale the embeddings, which changes no "
+                "verdict"
             )
 
 
