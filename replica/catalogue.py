@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -95,7 +96,8 @@ def table_row(prior: str, criterion: str, digits: int = 10, **parameters: Any) -
 
 
 def _fields(cls: Any) -> set[str]:
-    return set(getattr(cls, "__dataclass_fields__", {}))
+    # `fields` leaves class variables out, which are no parameters.
+    return {entry.name for entry in fields(cls)} if is_dataclass(cls) else set()
 
 
 def _look_up(kind: str, name: str, table: dict[str, Any]) -> Any:

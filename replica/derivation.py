@@ -5,6 +5,7 @@ Steps hold expressions, never strings of mathematics: what is printed is what wa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
@@ -13,6 +14,29 @@ from typing import Any
 import sympy as sp
 
 from replica.printing import sympifiable
+
+#: Characters that LaTeX text does not take as they are.
+_LATEX_TEXT = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    **{c: rf"\{c}" for c in "_#$%&{}"},
+    **{c: f"${c}$" for c in "<>|"},
+}
+
+
+def latex_text(words: str) -> str:
+    r"""Plain words as LaTeX text: special characters escaped, arrows and relations as formulas.
+
+    >>> print(latex_text("n -> 0, q_hat >= Q^-1"))
+    n $\to$ 0, q\_hat $\ge$ Q\textasciicircum{}-1
+    """
+    pieces = re.split("(->|>=|<=)", words)
+    signs = {"->": r"$\to$", ">=": r"$\ge$", "<=": r"$\le$"}
+    return "".join(
+        signs[piece] if piece in signs else "".join(_LATEX_TEXT.get(c, c) for c in piece)
+        for piece in pieces
+    )
 
 
 @dataclass(frozen=True)
@@ -80,10 +104,10 @@ class Derivation:
 
     def to_latex(self) -> str:
         """LaTeX body: a numbered list with one display formula a step."""
-        lines = [rf"\section*{{{self.title}}}", r"\begin{enumerate}"]
+        lines = [rf"\section*{{{latex_text(self.title)}}}", r"\begin{enumerate}"]
         for step in self.steps:
-            reason = f" ({step.reason})" if step.reason else ""
-            lines.append(rf"\item {step.title}{reason}: \[{step.latex}\]")
+            words = latex_text(f"{step.title} ({step.reason})" if step.reason else step.title)
+            lines.append(rf"\item {words}: \[{step.latex}\]")
         lines.append(r"\end{enumerate}")
         return "\n".join(lines)
 

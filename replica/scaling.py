@@ -8,6 +8,7 @@ import sympy as sp
 
 from replica import symbols as s
 from replica.derivation import Derivation
+from replica.errors import InvalidInput
 
 
 def add_extreme_value_steps(derivation: Derivation, margin: Any) -> Any:
@@ -16,7 +17,15 @@ def add_extreme_value_steps(derivation: Derivation, margin: Any) -> Any:
     With target score y = sqrt(2L) u, the weight of Z is N(y; omega_0, V) times the product over
     p = e^L competitors. A competitor with shared score sqrt(2L) v (frequency e^{-L v^2/q}) exceeds
     level sqrt(2L) a with probability e^{-L (a-v)^2/V}; the best v gives the exponent below.
+
+    Raises InvalidInput for a margin of -1 or less: the target then has nothing to climb, E log Z
+    is o(L) and no critical load exists at this scale.
     """
+    if margin.is_number and (margin + 1).is_nonpositive:
+        raise InvalidInput(
+            f"margin is {margin}; in the scaling limit it counts in units of sqrt(2 log p) and "
+            "must be greater than -1, where the critical load diverges; give a greater one"
+        )
     level, shared = sp.symbols("a v", positive=True)
     rate = shared**2 / s.q + (level - shared) ** 2 / s.V
     derivation.add(

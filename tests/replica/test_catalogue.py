@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import lru_cache
 from typing import Any
@@ -106,6 +107,17 @@ def test_latex_of_every_step_converts(prior: str, criterion: str) -> None:
         assert "<math" in markup
         assert "merror" not in markup
         assert r"\\" not in markup.replace(r"\\(", "")
+
+
+@pytest.mark.parametrize(("prior", "criterion"), PAIRS)
+def test_words_of_the_latex_document_are_escaped(prior: str, criterion: str) -> None:
+    """Outside formulas no character is left that stops LaTeX (_, ^, &, #, %, a lone $ or brace)."""
+    source = model(prior, criterion).derivation.to_latex()
+    words = re.sub(r"\\\[.*?\\\]|\$[^$\n]*\$", "", source, flags=re.DOTALL)
+    words = re.sub(r"\\text[a-z]+\{\}|\\item|\\[_#$%&{}]", "", words)
+    words = re.sub(r"\\(?:section\*|begin|end)\{([^{}]*)\}", r"\1", words)
+    assert not set(words) & set("\\_^&#%$~{}<>|"), words
+    assert words.isascii()
 
 
 @pytest.mark.parametrize(("prior", "criterion"), PAIRS)

@@ -95,6 +95,12 @@ def test_low_rank_json_uses_the_named_symbols(factcap: Callable[..., Outcome]) -
         (["--prior", "low_rank", "--rank-ratio", "2"], ["rank_ratio", "(0, 1]"]),
         (["--rank-ratio", "1/2"], ["rank_ratio", "competitors"]),
         (["--rule", "hebbian", "--margin", "1"], ["margin", "hebbian"]),
+        (["--rule", "hebbian", "--criterion", "halfspace"], ["criterion", "hebbian"]),
+        (["--rule", "hebbian", "--expansion", "capacity"], ["hebbian", "capacity"]),
+        (["--expansion", "capacity", "--prior", "low_rank"], ["prior", "--expansion"]),
+        (["--margin", "-1"], ["margin is -1", "greater than -1"]),
+        (["--margin", "-2"], ["margin is -2", "greater than -1"]),
+        (["--r", "0.5"], ["it has: competitors, margin"]),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(

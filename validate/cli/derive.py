@@ -23,14 +23,20 @@ def register(app: typer.Typer) -> None:
 
 def derive(
     prior: Annotated[
-        str, typer.Option(help="Weight prior: spherical, low_rank, ...", show_default=True)
-    ] = "spherical",
+        str | None,
+        typer.Option(help="Weight prior: spherical or low_rank.", show_default="spherical"),
+    ] = None,
     criterion: Annotated[
-        str, typer.Option(help="Retrieval criterion: top_one, halfspace, tail_average, list_wise.")
-    ] = "top_one",
+        str | None,
+        typer.Option(
+            help="Retrieval criterion: top_one, halfspace, tail_average, list_wise.",
+            show_default="top_one",
+        ),
+    ] = None,
     rule: Annotated[
-        str, typer.Option(help="optimal (a prior and a criterion) or hebbian.")
-    ] = "optimal",
+        str | None,
+        typer.Option(help="optimal (a prior and a criterion) or hebbian.", show_default="optimal"),
+    ] = None,
     expansion: Annotated[
         str | None, typer.Option(help="Derive this expansion in 1/log p instead of a model.")
     ] = None,
@@ -54,7 +60,7 @@ def derive(
     """Derive a model from its replicated action (or an expansion), every step printed."""
     if output not in FORMATS:
         raise InvalidInput(f"unknown format {output!r}; the known ones are: {', '.join(FORMATS)}")
-    if rule not in RULES:
+    if rule is not None and rule not in RULES:
         raise InvalidInput(f"unknown rule {rule!r}; the known ones are: {', '.join(RULES)}")
     if expansion is None and order is not None:
         raise InvalidInput("--order was given without --expansion; add --expansion NAME or drop it")
@@ -64,6 +70,8 @@ def derive(
             "out for a symbolic number"
         )
     given = {
+        "prior": prior,
+        "criterion": criterion,
         "margin": _number("margin", margin),
         "competitors": competitors,
         "rank_ratio": _number("rank_ratio", rank_ratio),
@@ -72,7 +80,7 @@ def derive(
         "r": _number("r", tail),
     }
     parameters = {name: value for name, value in given.items() if value is not None}
-    derivation = _derivation(prior, criterion, rule, expansion, order, parameters)
+    derivation = _derivation(rule, expansion, order, parameters)
     if output == "json":
         print_json(derivation.to_json())
     else:
@@ -105,9 +113,7 @@ def _number(name: str, text: str | None) -> Any:
 
 
 def _derivation(
-    prior: str,
-    criterion: str,
-    rule: str,
+    rule: str | None,
     expansion: str | None,
     order: int | None,
     parameters: dict[str, Any],
@@ -116,6 +122,11 @@ def _derivation(
         raise InvalidInput(
             f"the option(s) {', '.join(sorted(parameters))} belong to a prior and a criterion; "
             "drop them with --expansion or --rule hebbian"
+        )
+    if expansion is not None and rule is not None:
+        raise InvalidInput(
+            f"both --rule {rule} and --expansion {expansion} were given; an expansion belongs to "
+            "no rule; drop one of them"
         )
     if expansion is not None:
         from replica.expansion import derive_expansion
@@ -128,4 +139,4 @@ def _derivation(
         return HebbianRule().derivation
     from replica.catalogue import model
 
-    return model(prior, criterion, **parameters).derivation
+    return model(**parameters).derivation
