@@ -90,7 +90,7 @@ def _check_memory(kind: str, dim: int, dim_out: int, facts: int, competitors: in
     have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if 8 * numbers > have:
         raise InvalidInput(
-            f"a {kind} problem with d_in = {dim}, d_out = {dim_out}, p = {facts}, "
+            f"the {kind} problem with d_in = {dim}, d_out = {dim_out}, p = {facts}, "
             f"M = {competitors} needs {8 * numbers / 2**30:.3g} GiB and this machine has "
             f"{have / 2**30:.3g} GiB; take fewer facts or a smaller dim"
         )
