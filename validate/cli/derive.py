@@ -40,7 +40,9 @@ def derive(
     expansion: Annotated[
         str | None, typer.Option(help="Derive this expansion in 1/log p instead of a model.")
     ] = None,
-    order: Annotated[int | None, typer.Option(help="Order of the expansion.")] = None,
+    order: Annotated[
+        int | None, typer.Option(help="Order of the expansion (6, or the largest offered).")
+    ] = None,
     margin: Annotated[
         str | None, typer.Option(help="A number for the margin (symbolic without).")
     ] = None,
@@ -91,6 +93,9 @@ def derive(
             "mathematica": derivation.to_mathematica,
         }
         print(writers[output]())
+        if output == "text":
+            for claim in getattr(derivation, "extra", {}).get("verified", []):
+                print(f"Remainder, exact minus truncated: {claim}")
 
 
 def _number(name: str, text: str | None) -> Any:
@@ -131,7 +136,11 @@ def _derivation(
     if expansion is not None:
         from replica.expansion import derive_expansion
 
-        result: Derivation = derive_expansion(expansion, 6 if order is None else order)
+        result = derive_expansion(expansion, order)
+        # Imported here: numerics is not needed for anything else of this command.
+        from numerics.remainders import published_for
+
+        result.extra["verified"] = published_for(expansion, result.extra["order"])
         return result
     if rule == "hebbian":
         from replica.hebbian import HebbianRule
