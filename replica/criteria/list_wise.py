@@ -15,6 +15,8 @@ from replica.derivation import Derivation
 from replica.errors import InvalidInput
 from replica.gaussian import GaussianAverage, Phi, phi
 
+LONGEST_LIST = 1000  # its factorial is written out
+
 
 @dataclass(frozen=True)
 class ListWise(TopOne):
@@ -41,6 +43,10 @@ class ListWise(TopOne):
         size, number = sp.sympify(self.list_size), sp.sympify(self.competitors)
         if size.is_number and not (size.is_Integer and size >= 1):
             raise InvalidInput(f"list_size is {size}; it must be a positive integer")
+        if size.is_Integer and size > LONGEST_LIST:
+            raise InvalidInput(
+                f"list_size is {size}; explicit lists go up to {LONGEST_LIST}; leave it symbolic"
+            )
         if size.is_Integer and number.is_Integer and size > number:
             raise InvalidInput(
                 f"list_size is {size} with {number} competitors; it must be at most their number, "

@@ -46,13 +46,11 @@ class Entry:
     derive: Callable[[int], ExpansionDerivation]
     largest: int
     meaning: str
-
-
-DEFAULT_ORDER = 6
+    default: int = 6
 
 
 def derive_expansion(name: str, order: int | None = None) -> ExpansionDerivation:
-    """Derive the expansion `name` to the given order (default 6, or the largest offered if less).
+    """Derive the expansion `name` to the given order (default 6, or less where that takes long).
 
     The order counts powers of 1/T^2 beyond the leading term for expansions in the level T, and
     powers of 1/L, L = log p, for expansions in L (`expansion_names` says which). Raises
@@ -68,7 +66,7 @@ def derive_expansion(name: str, order: int | None = None) -> ExpansionDerivation
             f"the expansion {name!r} is not known; choose one of {', '.join(sorted(CATALOGUE))}"
         )
     entry = CATALOGUE[name]
-    order = min(DEFAULT_ORDER, entry.largest) if order is None else order
+    order = min(entry.default, entry.largest) if order is None else order
     check_order(order, entry.largest, name)
     derivation = entry.derive(order)
     derivation.extra.update({"name": name, "order": order, "order_counts": entry.meaning})
@@ -345,9 +343,11 @@ CATALOGUE: dict[str, Entry] = {
     "log_partition": Entry(
         derive_log_partition, 4, "powers of 1/b^2, b^2 = W(M^2/(2 pi)), in E log Z at fixed q < 1"
     ),
-    "overlap": Entry(lambda order: derive_below("overlap", order), LARGEST_ORDER, _IN_L),
-    "free_entropy": Entry(lambda order: derive_below("free_entropy", order), LARGEST_ORDER, _IN_L),
+    "overlap": Entry(lambda order: derive_below("overlap", order), LARGEST_ORDER, _IN_L, default=2),
+    "free_entropy": Entry(
+        lambda order: derive_below("free_entropy", order), LARGEST_ORDER, _IN_L, default=2
+    ),
     "gaussian_maximum": Entry(derive_maximum, 8, _IN_L),
     "hebbian_typical": Entry(_hebbian("typical"), 3, _IN_L),
-    "hebbian_all": Entry(_hebbian("all"), 2, _IN_L),
+    "hebbian_all": Entry(_hebbian("all"), 2, _IN_L, default=1),
 }

@@ -247,3 +247,13 @@ def test_absurd_data_are_left_undecided() -> None:
     assert check(huge, solution).verdict == "undecided"
     broken = replace(problem, inputs=problem.inputs * math.nan)
     assert check(broken, solution).verdict == "undecided"
+
+
+def test_a_fact_without_input_is_proved_impossible() -> None:
+    """Orthonormal facts cut to fewer components: the last input is zero, its scores are all 0."""
+    from validate.problems.files import Embeddings
+
+    identity = np.eye(5)
+    embeddings = Embeddings(identity, identity, ("",) * 5, ("",) * 5)
+    assert decide(embeddings.problem(components=4)).verdict == "not_separable"
+    assert decide(embeddings.problem(components=5)).verdict == "separable"

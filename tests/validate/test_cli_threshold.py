@@ -102,7 +102,7 @@ def test_table_for_people_fits_80_columns() -> None:
         (["--facts", "10", "--digits", "x"], "digits is x"),
         (["--dim", "0"], "dim is 0"),
         (["--dim", "10", "--rank-ratio", "0"], "rank_ratio is 0"),
-        (["--dim", "10", "--dim-out", "12", "--rank-ratio", "0.5"], "square"),
+        (["--dim", "10", "--dim-out", "12", "--rank-ratio", "1.5"], "rank_ratio is 1.5"),
         (["--facts", "10", "--margin", "nan"], "margin is nan"),
         (["--facts", "10", "--competitors", "0"], "competitors is 0"),
         (["--facts", "10", "--rank-ratio", "0.5"], "--dim"),

@@ -68,11 +68,15 @@ def check_writable(path: Path) -> None:
             f"the output {str(path)!r} lies in a folder that does not exist; "
             f"create {str(folder)!r} or give another path"
         )
-    if not os.access(folder, os.W_OK):
+    try:
+        # Permission bits say nothing to the administrator, nor on special file systems: try it.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
         raise InvalidInput(
-            f"the output {str(path)!r} cannot be written: the folder {str(folder)!r} is read-only; "
-            "give another path"
-        )
+            f"the output {str(path)!r} cannot be written: the folder {str(folder)!r} takes no new "
+            f"file ({error.strerror}); give another path"
+        ) from None
 
 
 def check_distinct(output: Path, source: Path, what: str) -> None:

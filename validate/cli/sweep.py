@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from replica.errors import InvalidInput
 from validate.cli.common import (
     check_distinct,
     check_writable,
@@ -21,6 +22,7 @@ from validate.cli.common import (
 if TYPE_CHECKING:
     from validate.sweep import Status
 
+MOST_THREADS = 1024
 PLAIN_SECONDS = 30.0
 """Without a terminal a line of progress is printed this often."""
 
@@ -113,6 +115,10 @@ def sweep(
     Kill it at any time and give the same command again: no finished cell is lost or repeated, and
     the exported results are the same bytes. Several processes may work on one store at once.
     """
+    if not 1 <= threads <= MOST_THREADS:
+        raise InvalidInput(
+            f"threads is {threads}; an integer from 1 to {MOST_THREADS} is allowed; give 1"
+        )
     # One thread a cell, for BLAS too: read when NumPy is first imported, below.
     blas = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     for name in () if "numpy" in sys.modules else blas:

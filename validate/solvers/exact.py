@@ -13,7 +13,7 @@ from validate.solvers.faces import impossible_facts, needs_a_face
 from validate.solvers.interior_point import RawResult, interior_point
 from validate.solvers.maximum_margin import maximum_margin as widest
 from validate.solvers.operators import Operator, RowsOperator, Tensor, operator_of
-from validate.solvers.solution import SEPARABLE, UNDECIDED, Solution
+from validate.solvers.solution import NOT_SEPARABLE, SEPARABLE, UNDECIDED, Solution
 from validate.solvers.threads import threads_for
 from validate.solvers.working_set import (
     solve_with_working_set,
@@ -158,7 +158,23 @@ def _solution(problem: Problem, raw: RawResult, seconds: float) -> Solution:
     if multipliers is not None:
         multipliers = multipliers.to(problem.device).view(problem.facts, problem.competitors)
     verdict, reason = raw.verdict, raw.reason
+    if verdict != SEPARABLE:
+        empty = _fact_without_input(problem)
+        if empty is not None:
+            # Its scores are 0 whatever W: one multiplier on one of its rows balances exactly.
+            multipliers = torch.zeros(problem.facts, problem.competitors, dtype=torch.float64)
+            multipliers[empty, 0] = 1.0
+            verdict, reason = NOT_SEPARABLE, f"the input of fact {empty} is zero"
     if verdict == SEPARABLE and not margin > 0:
         verdict = UNDECIDED
         reason = "the separating weights lost their sign when rounded; the instance is ill-scaled"
     return Solution(verdict, weights, multipliers, margin, raw.iterations, seconds, reason)
+
+
+def _fact_without_input(problem: Problem) -> int | None:
+    """Index of a fact whose input vector is zero, if there is one."""
+    inputs = getattr(problem, "inputs", None)
+    if inputs is None:
+        return None
+    zero = (inputs == 0).all(dim=1).nonzero()
+    return int(zero[0, 0]) if zero.numel() else None
