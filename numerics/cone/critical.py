@@ -29,28 +29,43 @@ def _facts_and_competitors(facts: Any, competitors: Any) -> tuple[int, int]:
 
 
 def critical_load(
-    facts: int | str, competitors: int | str | None = None, digits: int = 15, *, margin: Any = 0
+    facts: int | str,
+    competitors: int | str | None = None,
+    digits: int = 15,
+    *,
+    margin: Any = 0,
+    rank_ratio: Any = 1,
+    aspect_ratio: Any = 1,
 ) -> Certified:
-    """alpha_c(p) = log p / delta(M): the load p log p / d^2 at which p facts become critical.
+    """alpha_c(p) = I(rank_ratio) log p / delta(M): critical value of the load p log p / d^2.
 
     Arguments: `facts` p >= 2; `competitors` M (default p - 1); `digits` relative accuracy;
-    `margin` >= 0. Raises `InvalidInput`. Source: capacity condition gamma_c delta = 1. It tends to
-    1/2, slowly.
+    `margin` >= 0; `rank_ratio` in (0, 1], rank over the smaller dimension, and `aspect_ratio`,
+    smaller over larger dimension. Raises `InvalidInput`. Source: capacity condition
+    gamma_c delta = I. At full rank it tends to 1/2, slowly.
 
     >>> print(critical_load(1000, digits=8).to_string(4))
     0.8507
     """
     count, rivals = _facts_and_competitors(facts, competitors)
     check_digits(digits)
+    aspect = check_rank_ratio(aspect_ratio, "aspect_ratio")
+    share = rank_factor_ball(check_rank_ratio(rank_ratio), digits + 3, aspect)
     delta = statistical_dimension(rivals, digits, margin=margin)
     with working_precision(math.ceil(digits * math.log2(10)) + 40):
-        return Certified(arb(fmpz(count)).log() / delta.ball)
+        return Certified(share * arb(fmpz(count)).log() / delta.ball)
 
 
 def facts_per_parameter(
-    facts: int | str, competitors: int | str | None = None, digits: int = 15, *, margin: Any = 0
+    facts: int | str,
+    competitors: int | str | None = None,
+    digits: int = 15,
+    *,
+    margin: Any = 0,
+    rank_ratio: Any = 1,
+    aspect_ratio: Any = 1,
 ) -> Certified:
-    """p_c / d^2 = 1/delta(M): how many facts each of the d^2 weights holds at the threshold.
+    """p_c / d^2 = I(rank_ratio)/delta(M): facts that each of the d^2 weights holds at threshold.
 
     Arguments and errors as `critical_load`.
 
@@ -59,9 +74,11 @@ def facts_per_parameter(
     """
     _, rivals = _facts_and_competitors(facts, competitors)
     check_digits(digits)
+    aspect = check_rank_ratio(aspect_ratio, "aspect_ratio")
+    share = rank_factor_ball(check_rank_ratio(rank_ratio), digits + 3, aspect)
     delta = statistical_dimension(rivals, digits, margin=margin)
     with working_precision(math.ceil(digits * math.log2(10)) + 40):
-        return Certified(1 / delta.ball)
+        return Certified(share / delta.ball)
 
 
 class _Budget:

@@ -190,3 +190,10 @@ def test_half_point_is_the_threshold() -> None:
 def test_bad_input(call: Any, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         call()
+
+
+def test_low_rank_scales_the_critical_load() -> None:
+    full, half = critical_load(1000), critical_load(1000, rank_ratio="0.5")
+    assert (full * rank_factor("0.5")).overlaps(half)
+    flat = critical_load(1000, rank_ratio="0.5", aspect_ratio="0.5")
+    assert (full * rank_factor("0.5", aspect_ratio="0.5")).overlaps(flat)

@@ -105,7 +105,8 @@ def test_table_for_people_fits_80_columns() -> None:
         (["--dim", "10", "--dim-out", "12", "--rank-ratio", "1.5"], "rank_ratio is 1.5"),
         (["--facts", "10", "--margin", "nan"], "margin is nan"),
         (["--facts", "10", "--competitors", "0"], "competitors is 0"),
-        (["--facts", "10", "--rank-ratio", "0.5"], "--dim"),
+        (["--facts", "10", "--rank-ratio", "2"], "rank_ratio is 2"),
+        (["--facts", "10", "--dim-out", "5"], "--dim"),
         ([], "--facts"),
     ],
 )

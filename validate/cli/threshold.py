@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any
 
 import typer
@@ -57,10 +58,10 @@ def threshold(
             "neither --facts nor --dim was given; threshold needs one of them; "
             "try factcap threshold --facts 1000"
         )
-    if dim is None and (rank_ratio is not None or dim_out is not None):
+    if dim is None and dim_out is not None:
         raise InvalidInput(
-            "--rank-ratio and --dim-out were given without --dim; they only change how many facts "
-            "fit into a given dimension; add --dim"
+            "--dim-out was given without --dim; it only changes how many facts fit into a given "
+            "dimension; add --dim"
         )
     places = parse_digits(digits)
     rivals = None if competitors is None else parse_count(competitors, "competitors")
@@ -81,12 +82,20 @@ def threshold(
             count = max(most, 2 if rivals is None else 1)
     row["facts"] = count
     row["competitors"] = count - 1 if rivals is None else rivals
+    aspect = Fraction(1)
+    if dim is not None and dim_out is not None:
+        sizes = parse_count(dim, "dim"), parse_count(dim_out, "dim_out")
+        aspect = Fraction(min(sizes), max(sizes))
+    setting = {
+        "margin": margin,
+        "rank_ratio": 1 if rank_ratio is None else rank_ratio,
+        "aspect_ratio": aspect,
+    }
+    rivals = row["competitors"]
     numbers = {
-        "statistical_dimension": statistical_dimension(row["competitors"], places, margin=margin),
-        "critical_load": critical_load(count, row["competitors"], places, margin=margin),
-        "facts_per_parameter": facts_per_parameter(
-            count, row["competitors"], places, margin=margin
-        ),
+        "statistical_dimension": statistical_dimension(rivals, places, margin=margin),
+        "critical_load": critical_load(count, rivals, places, **setting),
+        "facts_per_parameter": facts_per_parameter(count, rivals, places, **setting),
     }
     if dim is not None:
         row["dim"] = parse_count(dim, "dim")
@@ -104,10 +113,13 @@ def threshold(
         )
         return
     largest = facts is None and count == most
-    _print_table(row, {name: n.to_string(places) for name, n in numbers.items()}, largest)
+    texts = {name: n.to_string(places) for name, n in numbers.items()}
+    _print_table(row, texts, largest, full_rank=rank_ratio is None)
 
 
-def _print_table(row: dict[str, Any], numbers: dict[str, str], largest: bool) -> None:
+def _print_table(
+    row: dict[str, Any], numbers: dict[str, str], largest: bool, *, full_rank: bool
+) -> None:
     from rich.table import Table
 
     from validate.cli.output import console, show_count
@@ -128,9 +140,11 @@ def _print_table(row: dict[str, Any], numbers: dict[str, str], largest: bool) ->
     table.add_row("facts per weight", numbers["facts_per_parameter"])
     screen = console()
     screen.print(table)
+    room = "d^2" if full_rank else "d^2 I(rank ratio)"
+    limit = " (1/2 at infinite p)" if full_rank else ""
     screen.print(
-        "A d x d memory recalls p facts as long as p x (statistical dimension) <= d^2;\n"
-        "the load p log p / d^2 is then at most the critical load (1/2 at infinite p).\n"
+        f"A memory recalls p facts as long as p x (statistical dimension) <= {room};\n"
+        f"the load p log p / d^2 is then at most the critical load{limit}.\n"
         "All printed digits are proved.",
         style="dim",
         highlight=False,
