@@ -143,7 +143,7 @@ def _print_table(
     room = "d^2" if full_rank else "d^2 I(rank ratio)"
     limit = " (1/2 at infinite p)" if full_rank else ""
     screen.print(
-        f"A memory recalls p facts as long as p x (statistical dimension) <= {room};\n"
+        f"p facts fit as long as p x (statistical dimension) <= {room};\n"
         f"the load p log p / d^2 is then at most the critical load{limit}.\n"
         "All printed digits are proved.",
         style="dim",
