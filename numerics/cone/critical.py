@@ -28,6 +28,16 @@ def _facts_and_competitors(facts: Any, competitors: Any) -> tuple[int, int]:
     return count, count - 1 if competitors is None else parse_count(competitors, "competitors")
 
 
+def _share_and_dimension(
+    competitors: int, digits: int, margin: Any, rank_ratio: Any, aspect_ratio: Any
+) -> tuple[Any, Any]:
+    """The balls I(rank_ratio) and delta(M), whose ratio is the critical p / d^2."""
+    check_digits(digits)
+    aspect = check_rank_ratio(aspect_ratio, "aspect_ratio")
+    share = rank_factor_ball(check_rank_ratio(rank_ratio), digits + 3, aspect)
+    return share, statistical_dimension(competitors, digits, margin=margin).ball
+
+
 def critical_load(
     facts: int | str,
     competitors: int | str | None = None,
@@ -48,12 +58,9 @@ def critical_load(
     0.8507
     """
     count, rivals = _facts_and_competitors(facts, competitors)
-    check_digits(digits)
-    aspect = check_rank_ratio(aspect_ratio, "aspect_ratio")
-    share = rank_factor_ball(check_rank_ratio(rank_ratio), digits + 3, aspect)
-    delta = statistical_dimension(rivals, digits, margin=margin)
+    share, delta = _share_and_dimension(rivals, digits, margin, rank_ratio, aspect_ratio)
     with working_precision(math.ceil(digits * math.log2(10)) + 40):
-        return Certified(share * arb(fmpz(count)).log() / delta.ball)
+        return Certified(share * arb(fmpz(count)).log() / delta)
 
 
 def facts_per_parameter(
@@ -73,12 +80,9 @@ def facts_per_parameter(
     True
     """
     _, rivals = _facts_and_competitors(facts, competitors)
-    check_digits(digits)
-    aspect = check_rank_ratio(aspect_ratio, "aspect_ratio")
-    share = rank_factor_ball(check_rank_ratio(rank_ratio), digits + 3, aspect)
-    delta = statistical_dimension(rivals, digits, margin=margin)
+    share, delta = _share_and_dimension(rivals, digits, margin, rank_ratio, aspect_ratio)
     with working_precision(math.ceil(digits * math.log2(10)) + 40):
-        return Certified(share / delta.ball)
+        return Certified(share / delta)
 
 
 class _Budget:
