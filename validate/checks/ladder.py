@@ -6,15 +6,38 @@ either way is counted as undecided.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from replica.errors import InvalidInput
 from validate.checks.base import Record
 from validate.checks.statistics import clopper_pearson
+from validate.checks.units import Unit
 
 KIND_NAMES = {"gaussian": "Gaussian", "decoupled": "decoupled", "original": "original"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One load point of one problem: `instances` verdicts wanted."""
+
+    kind: str
+    dim: int
+    facts: int
+    instances: int
+
+
+def largest_batch(cell: Cell, entries: int = 6_000_000) -> int:
+    """Instances that fit in `entries` doubles: loky restarts workers that grow by 300 MB.
+
+    >>> largest_batch(Cell("gaussian", 20, 87, 10)), largest_batch(Cell("original", 20, 87, 10))
+    (1, 689)
+    """
+    rows = {"gaussian": cell.facts * cell.dim, "decoupled": cell.facts}.get(cell.kind, 5)
+    return max(1, entries // (rows * cell.facts * cell.dim))
 
 
 @dataclass(frozen=True)
@@ -86,6 +109,84 @@ def tally_point(
             )
         tally[verdict] += 1
     return LadderPoint(kind, dim, facts, **tally, seconds=seconds)
+
+
+def instance_work(kind: str, dim: int) -> float:
+    """Rough seconds for one certified instance at criticality, for progress only."""
+    return {"gaussian": 0.6, "decoupled": 0.07}.get(kind, 0.05) * (dim / 20.0) ** 3.5
+
+
+def ladder_units(cells: Sequence[Cell], seed: int, batch: int = 10) -> list[Unit]:
+    """The instances of all cells as units of at most `batch` instances, for `ladder_points`.
+
+    Instance i of a cell has seed (seed, facts, i), whatever the batch.
+
+    >>> [unit.arguments["first"] for unit in ladder_units([Cell("original", 4, 6, 5)], 0, batch=2)]
+    [0, 2, 4]
+    """
+    return [
+        Unit(
+            "validate.checks.ladder:measure_verdicts",
+            {
+                "kind": cell.kind,
+                "dim": cell.dim,
+                "facts": cell.facts,
+                "seed": seed,
+                "first": first,
+                "count": min(step, cell.instances - first),
+            },
+            work=instance_work(cell.kind, cell.dim) * min(step, cell.instances - first),
+        )
+        for cell in cells
+        for step in [min(batch, largest_batch(cell))]
+        for first in range(0, cell.instances, step)
+    ]
+
+
+def measure_verdicts(
+    kind: str, dim: int, facts: int, seed: int, first: int, count: int
+) -> dict[str, Any]:
+    """Verdicts of the instances with seeds (seed, facts, i), first <= i < first + count.
+
+    >>> measure_verdicts("original", 6, 6, seed=0, first=0, count=2)["verdicts"]
+    ['separable', 'separable']
+    """
+    start = time.perf_counter()
+    seeds = [(seed, facts, first + i) for i in range(count)]
+    verdicts = certified_verdicts(kind, dim, facts, seeds)
+    return {"verdicts": verdicts, "seconds": time.perf_counter() - start}
+
+
+def ladder_points(
+    cells: Sequence[Cell], units: Sequence[Unit], answers: Sequence[Any]
+) -> list[LadderPoint]:
+    """The counts of every cell from the `answers` of its `ladder_units`, in the order of `cells`.
+
+    Raises `InvalidInput` if a cell's instances are not all there.
+
+    >>> cells = [Cell("original", 6, 6, 2)]
+    >>> units = ladder_units(cells, seed=0)
+    >>> ladder_points(cells, units, [unit.run() for unit in units])[0].separable
+    2
+    """
+    verdicts: dict[tuple[str, int, int], list[str]] = {}
+    seconds: dict[tuple[str, int, int], float] = {}
+    for unit, answer in zip(units, answers, strict=True):
+        key = (unit.arguments["kind"], unit.arguments["dim"], unit.arguments["facts"])
+        verdicts.setdefault(key, []).extend(answer["verdicts"])
+        seconds[key] = seconds.get(key, 0.0) + answer["seconds"]
+    points = []
+    for cell in cells:
+        key = (cell.kind, cell.dim, cell.facts)
+        found = verdicts.get(key, [])
+        if len(found) != cell.instances:
+            raise InvalidInput(
+                f"{len(found)} verdicts of the {cell.kind} problem at d = {cell.dim}, "
+                f"p = {cell.facts} were given for a cell of {cell.instances}; give the answers of "
+                "its own units"
+            )
+        points.append(tally_point(*key, found, seconds[key]))
+    return points
 
 
 def same_cell(points: Sequence[LadderPoint]) -> tuple[str, int]:

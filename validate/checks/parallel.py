@@ -4,29 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from validate.checks.ladder import Cell as Cell
 from validate.checks.ladder import LadderPoint, certified_verdicts, tally_point
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One load point of one problem: `instances` verdicts wanted."""
-
-    kind: str
-    dim: int
-    facts: int
-    instances: int
-
-
-def largest_batch(cell: Cell, entries: int = 6_000_000) -> int:
-    """Instances that fit in `entries` doubles: loky restarts workers that grow by 300 MB.
-
-    >>> largest_batch(Cell("gaussian", 20, 87, 10)), largest_batch(Cell("original", 20, 87, 10))
-    (1, 689)
-    """
-    rows = {"gaussian": cell.facts * cell.dim, "decoupled": cell.facts}.get(cell.kind, 5)
-    return max(1, entries // (rows * cell.facts * cell.dim))
+from validate.checks.ladder import largest_batch as largest_batch
 
 
 def available_cores() -> int:
