@@ -7,12 +7,9 @@ workers become free, so that several processes, each with workers of its own, ca
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from replica.errors import InvalidInput
@@ -22,38 +19,18 @@ from validate.store import Store, key_of
 from validate.sweep.cell import Cell, Outcome, compute
 from validate.sweep.code import code_version
 from validate.sweep.plan import Plan
+from validate.sweep.pool import (
+    POLL_SECONDS,
+    Progress,
+    Status,
+    Tracker,
+    claimed,
+    without_traceback,
+)
 
-POLL_SECONDS = 0.2
+__all__ = ["Progress", "Status", "run"]
+
 SCHEDULER_SECONDS = 10.0
-Progress = Callable[["Status"], None]
-
-
-@dataclass(frozen=True)
-class Status:
-    """Where a sweep stands: cells in all, found finished at the start, finished by now.
-
-    `here` were computed by this process; the fractions of work are estimates for the time left.
-    """
-
-    total: int
-    resumed: int
-    finished: int
-    here: int
-    seconds: float
-    work_done: float
-    work_left: float
-
-    @property
-    def rate(self) -> float:
-        """Cells a second finished since the start (0 before the first)."""
-        return (self.finished - self.resumed) / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Estimated time left, None before the first cell."""
-        if self.work_left <= 0:
-            return 0.0
-        return self.seconds * self.work_left / self.work_done if self.work_done > 0 else None
 
 
 def run(
@@ -81,12 +58,12 @@ def run(
         )
     code = code_version()
     cells = {key_of(cell.config, code): cell for cell in plan.cells}
-    tracker = _Tracker(cells, store, progress)
+    tracker = Tracker(cells, store, progress)
     with ExitStack() as stack:
         stream = stack.enter_context(_stream(cells, code, jobs, dask))
         while tracker.pending:
             found = 0
-            for key, outcome in _without_traceback(stream(_claimed(tracker, store, jobs))):
+            for key, outcome in without_traceback(stream(claimed(tracker, store, jobs))):
                 store.finish(cells[key].config, code, outcome.result, seconds=outcome.seconds)
                 tracker.done(key)
                 found += 1
@@ -94,80 +71,6 @@ def run(
                 time.sleep(POLL_SECONDS)
             tracker.look()
     return tracker.status()
-
-
-class _Tracker:
-    """Which cells are still to be finished, and how fast it goes."""
-
-    def __init__(self, cells: dict[str, Cell], store: Store, progress: Progress | None) -> None:
-        self._cells, self._store, self._progress = cells, store, progress
-        done = store.finished(list(cells))
-        self.pending = {key: None for key in cells if key not in done}
-        self._resumed, self._here = len(done), 0
-        self._all_work = sum(cells[key].work for key in self.pending)
-        self._work_done = 0.0
-        self._start = time.monotonic()
-        self._lock = threading.Lock()
-        if progress is not None:
-            progress(self.status())
-
-    def done(self, key: str) -> None:
-        """This process finished a cell."""
-        self._here += 1
-        self._drop([key])
-
-    def look(self) -> None:
-        """Take note of cells that other processes finished."""
-        if self.pending:
-            self._drop(self._store.finished(list(self.pending)))
-
-    def snapshot(self) -> list[str]:
-        """Keys of the pending cells, in the order of the plan."""
-        with self._lock:
-            return list(self.pending)
-
-    def status(self) -> Status:
-        """The present state."""
-        return Status(
-            total=len(self._cells),
-            resumed=self._resumed,
-            finished=len(self._cells) - len(self.pending),
-            here=self._here,
-            seconds=time.monotonic() - self._start,
-            work_done=self._work_done,
-            work_left=self._all_work - self._work_done if self.pending else 0.0,
-        )
-
-    def _drop(self, keys: Any) -> None:
-        changed = False
-        with self._lock:
-            for key in keys:
-                if key in self.pending:
-                    del self.pending[key]
-                    self._work_done += self._cells[key].work
-                    changed = True
-        if changed and self._progress is not None:
-            self._progress(self.status())
-
-
-def _claimed(tracker: _Tracker, store: Store, jobs: int) -> Iterator[str]:
-    """Pending cells, claimed a few at a time when they are asked for; one pass over the plan."""
-    rest = iter(tracker.snapshot())
-    while candidates := list(islice(rest, max(1, jobs))):
-        yield from store.claim(candidates)
-
-
-def _without_traceback(found: Iterator[Any]) -> Iterator[Any]:
-    """A worker that dies is the machine's trouble, not a defect to be debugged."""
-    try:
-        yield from found
-    except Exception as error:
-        if type(error).__name__ not in ("TerminatedWorkerError", "KilledWorker"):
-            raise
-        raise InvalidInput(
-            "a worker process was killed, most likely because memory ran out; finished cells are "
-            "kept; give the same command with fewer jobs"
-        ) from None
 
 
 Stream = Callable[[Iterator[str]], Iterator[tuple[str, Outcome]]]
