@@ -1,0 +1,1 @@
+"""The losses by name: one file a loss."""
