@@ -23,7 +23,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Any:
     import validate.report.presets as presets
     import validate.report.run as runner
 
-    monkeypatch.setitem(presets.PRESETS, "quick", SMALL)
+    monkeypatch.setattr(presets, "preset_named", lambda name: SMALL)
     monkeypatch.setattr(runner, "run", lambda *args, **options: small_report())
     app = typer.Typer()
 
@@ -74,6 +74,8 @@ def test_default_format() -> None:
         (["--workers", "0"], "workers"),
         (["--embeddings", "{tmp}/none.npz"], "embeddings"),
         (["--embeddings", __file__], "convert it"),
+        (["--store", "{tmp}/r.html"], "the store"),
+        (["--store", __file__], "not a factcap store"),
     ],
 )
 def test_bad_input_is_one_sentence(

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from validate.cli.sweep import duration
 from validate.store import Store
+from validate.sweep.pool import duration
 
 SMALL = ["--problem", "decoupled", "--dims", "4,5", "--loads", "0.6:1.0:0.2", "--method", "hebbian"]
 

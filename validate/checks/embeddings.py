@@ -2,24 +2,117 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
+from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
+from validate.fit import Fit, LeastComponents, least_components, theory_dimension
 from validate.plotting import INK, MUTED, SERIES, new_figure, simulation_points
 
-if TYPE_CHECKING:
-    from validate.fit import Fit
+
+@dataclass(frozen=True)
+class Pairings:
+    """Least numbers of components: `least` of the true pairing, `shuffled` of others by `seeds`.
+
+    `verdict` is that of the true pairing with all `components`; `theory` as in `Fit`.
+    """
+
+    facts: int
+    components: int
+    competitors: int
+    verdict: str
+    least: LeastComponents
+    shuffled: list[LeastComponents]
+    seeds: tuple[int, ...]
+    theory: int
+
+    @classmethod
+    def of(cls, result: Fit) -> Pairings:
+        """What `validate.fit.fit` found."""
+        return cls(
+            result.embeddings.facts,
+            result.components,
+            result.competitors,
+            result.decision.verdict,
+            result.least,
+            result.shuffled,
+            result.seeds,
+            result.theory,
+        )
+
+    @classmethod
+    def from_answers(cls, answers: Sequence[Mapping[str, Any]]) -> Pairings:
+        """From the answers of `measure_pairing`, the true pairing first."""
+        found = [
+            LeastComponents(
+                answer["least"], answer["exact"], {int(k): v for k, v in answer["verdicts"].items()}
+            )
+            for answer in answers
+        ]
+        true = answers[0]
+        return cls(
+            facts=true["facts"],
+            components=true["components"],
+            competitors=true["competitors"],
+            verdict=found[0].decisions[true["components"]],
+            least=found[0],
+            shuffled=found[1:],
+            seeds=tuple(answer["index"] for answer in answers[1:]),
+            theory=theory_dimension(true["facts"], true["competitors"]),
+        )
 
 
-def check_embeddings(result: Fit, name: str) -> Check:
+def file_digest(path: str) -> str:
+    """SHA-256 of a file, as hexadecimal text."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def measure_pairing(path: str, digest: str, seed: int, index: int | None) -> dict[str, Any]:
+    """Least number of components for the facts in `path`: as paired there, or shuffled.
+
+    `index` None is the true pairing; else that of the stream (seed, index), as in `fit`. `digest`
+    must be that of the file, so that a store never answers for another file of the same name.
+    """
+    from validate.problems.files import read_embeddings
+
+    if file_digest(path) != digest:
+        raise InvalidInput(
+            f"the file {path!r} changed while the report was being made; leave it and start again"
+        )
+    facts = read_embeddings(Path(path))
+    pairing = None
+    if index is not None:
+        pairing = np.random.default_rng(np.random.SeedSequence((seed, index))).permutation(
+            facts.facts
+        )
+    found = least_components(facts, pairing=pairing)
+    return {
+        "facts": facts.facts,
+        "components": facts.components,
+        "competitors": facts.problem(components=facts.components).competitors,
+        "index": index,
+        "least": found.components,
+        "exact": found.exact,
+        "verdicts": {str(k): v for k, v in found.decisions.items()},
+    }
+
+
+def check_embeddings(result: Pairings | Fit, name: str) -> Check:
     """Least number of leading components that hold every fact: proved, for true and random pairs.
 
     The theory's number is for random Gaussian embeddings of as many facts, where it is the least d
     with p delta(M) <= d^2. Real facts have structure, so the true pairing is no test of the theory;
     the shuffled pairings are the closer comparison.
     """
+    if isinstance(result, Fit):
+        result = Pairings.of(result)
     least = result.least
     shuffled = [s.components for s in result.shuffled]
     undecided = sum(
@@ -53,8 +146,7 @@ def check_embeddings(result: Fit, name: str) -> Check:
         spread = str(known[0])
     return Check(
         name="embeddings",
-        claim=f"The {result.embeddings.facts} facts of {name} "
-        + _comparison(least.components, known),
+        claim=f"The {result.facts} facts of {name} " + _comparison(least.components, known),
         source="factcap fit; least d with p δ(M) ≤ d²",
         quantity="least number of leading components that recall every fact",
         predicted=f"{result.theory} (random facts)",
@@ -66,7 +158,7 @@ def check_embeddings(result: Fit, name: str) -> Check:
         proved=all_exact,
         remark=f"With {components} components a memory was found and checked; with one fewer, "
         f"{'none exists, which is proved' if least.exact else 'the verdict is open'}. "
-        f"All {result.components} components: {result.decision.verdict.replace('_', ' ')}.",
+        f"All {result.components} components: {result.verdict.replace('_', ' ')}.",
         table=table,
         settings={"shuffle seeds": list(result.seeds), "competitors": result.competitors},
     )

@@ -222,26 +222,12 @@ class _Lines:
 
 
 def _pace(status: Status) -> str:
+    from validate.sweep.pool import duration
+
     left = status.seconds_left
     if left is None or status.rate <= 0:
         return ""
     return f"{status.rate:.3g} cells/s, {duration(left)} left"
-
-
-def duration(seconds: float) -> str:
-    """A time in two units.
-
-    >>> duration(5.2), duration(125), duration(7322), duration(200000)
-    ('5 s', '2 min 05 s', '2 h 02 min', '2 d 07 h')
-    """
-    s = round(seconds)
-    if s < 60:
-        return f"{s} s"
-    if s < 3600:
-        return f"{s // 60} min {s % 60:02d} s"
-    if s < 86400:
-        return f"{s // 3600} h {s % 3600 // 60:02d} min"
-    return f"{s // 86400} d {s % 86400 // 3600:02d} h"
 
 
 def _report(

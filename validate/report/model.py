@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from replica.derivation import Derivation
@@ -33,7 +33,10 @@ class Table:
 
 @dataclass
 class Section:
-    """A heading with an introduction and, in this order, derivation, tables, figures, checks."""
+    """A heading with an introduction and, in this order, derivation, tables, figures, checks.
+
+    `settings` are filled in by the run: every size of the section's experiments.
+    """
 
     identifier: str
     title: str
@@ -42,6 +45,24 @@ class Section:
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a section took: units and how many of them a store held, processor seconds of all its
+    units when they were run, and seconds of its theory, tests and figures in this run."""
+
+    section: str
+    units: int
+    kept: int
+    unit_seconds: float
+    build_seconds: float
+
+    @property
+    def times(self) -> tuple[float, float]:
+        """Seconds of the units and of what is made from them."""
+        return self.unit_seconds, self.build_seconds
 
 
 @dataclass
@@ -54,6 +75,7 @@ class Report:
     sections: list[Section]
     settings: dict[str, Any]
     versions: dict[str, str]
+    costs: list[Cost]
     seconds: dict[str, float]
     created: str
 
@@ -99,10 +121,12 @@ class Report:
                         for f in section.figures
                     ],
                     "checks": [check.name for check in section.checks],
+                    "settings": section.settings,
                 }
                 for section in self.sections
             ],
             "settings": self.settings,
             "versions": self.versions,
+            "costs": [asdict(cost) for cost in self.costs],
             "seconds": self.seconds,
         }

@@ -1,31 +1,30 @@
-"""Progress of a report: one bar over all stages with the time left."""
+"""Progress of a report: units done, rate and time left, on a terminal or as lines now and then."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from validate.sweep.pool import Status, duration
+
+PLAIN_SECONDS = 30.0
+"""Without a terminal a line of progress is printed this often."""
 
 
 class Reporter(Protocol):
-    """What a stage tells: its name when it begins, and work done in the units of the plan."""
+    """What a run tells: the name of a stage when it begins, and where the units stand."""
 
     def begin(self, stage: str) -> None:
         """A stage starts."""
 
-    def advance(self, work: float) -> None:
-        """`work` units are done."""
+    def show(self, status: Status) -> None:
+        """The units of the running stage stand so."""
 
     def finish(self) -> dict[str, float]:
         """All stages are over: seconds of each and in total."""
@@ -33,13 +32,12 @@ class Reporter(Protocol):
 
 
 class Stopwatch:
-    """Times the stages; shows nothing. The base of `BarReporter` and enough for tests.
+    """Times the stages; shows nothing. The base of the others and enough for tests.
 
     >>> watch = Stopwatch()
-    >>> watch.begin("ladder")
-    >>> watch.advance(1.0)
+    >>> watch.begin("measuring")
     >>> sorted(watch.finish())
-    ['ladder', 'total']
+    ['measuring', 'total']
     """
 
     def __init__(self) -> None:
@@ -52,7 +50,7 @@ class Stopwatch:
         self._close()
         self._stage = stage
 
-    def advance(self, work: float) -> None:
+    def show(self, status: Status) -> None:
         """Nothing to show."""
 
     def finish(self) -> dict[str, float]:
@@ -69,39 +67,75 @@ class Stopwatch:
 
 
 class BarReporter(Stopwatch):
-    """A `rich` bar on standard error over `total` units of work."""
+    """A `rich` bar on a terminal."""
 
-    def __init__(self, progress: Progress, total: float) -> None:
+    def __init__(self, progress: Progress) -> None:
         super().__init__()
         self._progress = progress
-        self._task = progress.add_task("starting", total=total)
+        self._task = progress.add_task("starting", total=None, pace="")
 
     def begin(self, stage: str) -> None:
         """Show the stage's name beside the bar."""
         super().begin(stage)
-        self._progress.update(self._task, description=stage)
+        self._progress.update(self._task, description=stage, pace="")
 
-    def advance(self, work: float) -> None:
+    def show(self, status: Status) -> None:
         """Move the bar."""
-        self._progress.advance(self._task, work)
+        self._progress.update(
+            self._task, completed=status.finished, total=status.total, pace=pace(status)
+        )
 
-    @property
-    def fraction(self) -> float:
-        """Share of the work that is done."""
-        return self._progress.tasks[self._task].percentage / 100.0
+
+class LineReporter(Stopwatch):
+    """Lines on standard error: every stage, and the state of the units every half minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+
+    def begin(self, stage: str) -> None:
+        """Say what begins."""
+        super().begin(stage)
+        print(stage, file=sys.stderr, flush=True)
+
+    def show(self, status: Status) -> None:
+        """Say where the units stand, if it is time."""
+        if status.seconds >= self._next or status.finished == status.total:
+            self._next = status.seconds + PLAIN_SECONDS
+            print(
+                f"  {status.finished} of {status.total} units, {pace(status)}".rstrip(", "),
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def pace(status: Status) -> str:
+    """Units found in the store, rate and time left, as far as they are known.
+
+    >>> pace(Status(10, 2, 6, 4, 8.0, 1.0, 2.0))
+    '2 kept from before, 0.5 units/s, 16 s left'
+    """
+    parts = [f"{status.resumed} kept from before"] if status.resumed else []
+    left = status.seconds_left
+    if left is not None and status.rate > 0:
+        parts += [f"{status.rate:.2g} units/s", f"{duration(left)} left"]
+    return ", ".join(parts)
 
 
 @contextmanager
-def progress_bar(total: float) -> Iterator[BarReporter]:
-    """A bar for `total` units of work, removed from the terminal at the end."""
+def progress_bar() -> Iterator[Reporter]:
+    """A bar that is removed at the end, or lines where standard error is no terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield LineReporter()
+        return
     with Progress(
-        TextColumn("{task.description:<34}"),
-        BarColumn(bar_width=None),
-        TaskProgressColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
     ) as progress:
-        yield BarReporter(progress, total)
+        yield BarReporter(progress)

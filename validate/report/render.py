@@ -98,6 +98,14 @@ def to_markdown(report: Report) -> str:
     lines += ["", "## How this was made", ""]
     for group in (report.settings, report.versions):
         lines += [*_grid(("Name", "Value"), [(k, str(v)) for k, v in group.items()]), ""]
+    sizes = [(s.title, key, value) for s in report.sections for key, value in s.settings.items()]
+    lines += [*_grid(("Section", "Size", "Value"), sizes), ""]
+    costs = [
+        (c.section, str(c.units), str(c.kept), *(f"{t:.1f} s" for t in c.times))
+        for c in report.costs
+    ]
+    header = ("Section", "Units", "Kept from before", "Measuring", "Theory, tests, figures")
+    lines += [*_grid(header, costs), ""]
     times = [(name, f"{value:.1f} s") for name, value in report.seconds.items()]
     lines += _grid(("Stage", "Time"), times)
     return "\n".join(lines) + "\n"

@@ -127,3 +127,19 @@ def without_traceback(found: Iterator[Any]) -> Iterator[Any]:
             "a worker process was killed, most likely because memory ran out; what is finished is "
             "kept in the store; give the same command with fewer processes"
         ) from None
+
+
+def duration(seconds: float) -> str:
+    """A time in two units.
+
+    >>> duration(5.2), duration(125), duration(7322), duration(200000)
+    ('5 s', '2 min 05 s', '2 h 02 min', '2 d 07 h')
+    """
+    s = round(seconds)
+    if s < 60:
+        return f"{s} s"
+    if s < 3600:
+        return f"{s // 60} min {s % 60:02d} s"
+    if s < 86400:
+        return f"{s // 3600} h {s % 3600 // 60:02d} min"
+    return f"{s // 86400} d {s % 86400 // 3600:02d} h"

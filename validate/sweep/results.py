@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from replica.errors import InvalidInput
+from validate.checks.ladder import LadderPoint, tally_point
 from validate.store import Store, key_of
 from validate.sweep.cell import Cell
 from validate.sweep.code import code_version
@@ -48,6 +50,8 @@ def results_frame(store: Store, plan: Plan | None = None) -> Any:
         keys = [key_of(cell.config, code) for cell in plan.cells]
     records = []
     for row in store.rows(keys):
+        if "method" not in row.config:
+            continue  # a unit of a report that shares the store
         record: dict[str, Any] = {**row.config, "load": Cell(**row.config).load}
         wanted = SAMPLE_COLUMNS if row.config["method"] == "sample" else RESULT_COLUMNS[1:]
         record["verdict"] = row.result["verdict"]
@@ -61,6 +65,53 @@ def results_frame(store: Store, plan: Plan | None = None) -> Any:
     if "samples" in frame:
         frame["samples"] = frame["samples"].astype("Int64")
     return frame
+
+
+def ladder_counts(store: Store) -> list[LadderPoint]:
+    """Certified counts of exact verdicts on square memories with Gaussian embeddings, M = p - 1.
+
+    Only the current code version counts. Of every size and root the instances 0, 1, ... up to the
+    first one that is missing: a sweep that was stopped has finished its quick instances first, and
+    those are not a fair sample. An instance that was decided under several settings counts once,
+    with its verdict if any of them proved one.
+
+    >>> import tempfile
+    >>> from validate.sweep import make_plan, run
+    >>> plan = make_plan("original", dims=[4], facts=[5], seeds=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Store.open(Path(folder) / "s.sqlite") as store:
+    ...         status = run(plan, store)
+    ...         [(point.facts, point.instances) for point in ladder_counts(store)]
+    [(5, 2)]
+    """
+    code = code_version()
+    verdicts: dict[tuple[str, int, int], dict[int, dict[int, str]]] = {}
+    for row in store.rows():
+        if row.code != code or "method" not in row.config:
+            continue
+        cell = Cell(**row.config)
+        if (
+            cell.method != "exact"
+            or cell.rank_ratio is not None
+            or cell.dim != cell.dim_out
+            or cell.competitors != cell.facts - 1
+            or cell.ensemble != "gaussian"
+        ):
+            continue
+        size = (cell.problem, cell.dim, cell.facts)
+        of_root = verdicts.setdefault(size, {}).setdefault(cell.root, {})
+        if of_root.get(cell.index, "undecided") == "undecided":
+            of_root[cell.index] = row.result["verdict"]
+    points = []
+    for size, roots in sorted(verdicts.items()):
+        found = [
+            of_root[index]
+            for of_root in roots.values()
+            for index in takewhile(of_root.__contains__, range(len(of_root)))
+        ]
+        if found:
+            points.append(tally_point(*size, found, 0.0))
+    return points
 
 
 def check_export(path: Path) -> None:
