@@ -20,11 +20,28 @@ _WORD = re.compile(
 )
 
 
-def _upright(match: re.Match[str]) -> str:
+# The d of a differential stays a letter like any other.
+_DIFFERENTIAL = re.compile(r"d[a-z]")
+
+
+def upright(latex: str) -> str:
+    r"""Hats for r_{hat}, and names of several letters upright, as LaTeX.
+
+    >>> upright(r"q_{hat} + margin^{2} \operatorname{dist}{(x)} dy")
+    '\\hat{q} + \\mathrm{margin}^{2} \\mathrm{dist}{(x)} dy'
+    """
+    for pattern, replacement in _REWRITES:
+        latex = pattern.sub(replacement, latex)
+    return _WORD.sub(_name, latex)
+
+
+def _name(match: re.Match[str]) -> str:
     word = match.group()
     if word.startswith("\\operatorname"):
         return r"\mathrm{" + word[word.index("{") + 1 :]
-    return word if word.startswith("\\") else rf"\mathrm{{{word}}}"
+    if word.startswith("\\") or _DIFFERENTIAL.fullmatch(word):
+        return word
+    return rf"\mathrm{{{word}}}"
 
 
 def print_size(markup: str, *, normal: float = 9.5, width: float = 510.0) -> float:
@@ -50,9 +67,7 @@ def to_mathml(latex: str, *, display: bool = True) -> str:
     >>> "<mfrac>" in to_mathml(r"\frac{1}{2}")
     True
     """
-    for pattern, replacement in _REWRITES:
-        latex = pattern.sub(replacement, latex)
-    latex = _WORD.sub(_upright, latex)
+    latex = upright(latex)
     try:
         markup = convert(latex, display="block" if display else "inline")
     except Exception as error:

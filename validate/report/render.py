@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from replica.errors import InvalidInput
-from validate.report.mathml import print_size, to_mathml
+from validate.report.mathml import print_size, to_mathml, upright
 from validate.report.model import Report
 from validate.report.prose import prose
 
@@ -42,6 +42,7 @@ def to_html(report: Report) -> str:
         mark=MARKS,
         formula=formula,
         p_text=p_text,
+        power_text=power_text,
         prose=prose,
         verdict_line=verdict_line(report),
         false_alarm_note=false_alarm_note(report),
@@ -77,7 +78,7 @@ def to_markdown(report: Report) -> str:
         lines += ["", f"## {section.title}", "", section.introduction]
         if section.derivation:
             for number, step in enumerate(section.derivation, 1):
-                lines += ["", f"{number}. {step.title}", "", f"$${step.latex}$$"]
+                lines += ["", f"{number}. {step.title}", "", f"$${upright(step.latex)}$$"]
                 if step.reason:
                     lines += ["", f"   {step.reason}"]
         for table in section.tables:
@@ -91,7 +92,7 @@ def to_markdown(report: Report) -> str:
             if check.p_value is not None:
                 lines.append(f"  Hypothesis: {check.hypothesis}. p = {p_text(check.p_value)}.")
             if check.power is not None:
-                lines.append(f"  Power {check.power:.3f} against: {check.alternative}.")
+                lines.append(f"  Power {power_text(check.power)} against: {check.alternative}.")
             lines.append(f"  Sample: {check.sample_size}; {check.undecided} undecided.")
             if check.remark:
                 lines.append(f"  {check.remark}")
@@ -104,8 +105,8 @@ def to_markdown(report: Report) -> str:
         (c.section, str(c.units), str(c.kept), *(f"{t:.1f} s" for t in c.times))
         for c in report.costs
     ]
-    header = ("Section", "Units", "Kept from before", "Measuring", "Theory, tests, figures")
-    lines += [*_grid(header, costs), ""]
+    columns = ("Section", "Units", "Kept from before", "Measuring", "Theory, tests, figures")
+    lines += [*_grid(columns, costs), ""]
     times = [(name, f"{value:.1f} s") for name, value in report.seconds.items()]
     lines += _grid(("Stage", "Time"), times)
     return "\n".join(lines) + "\n"
@@ -129,7 +130,8 @@ def false_alarm_note(report: Report) -> str:
         f"{report.tested} claims carry a p-value. Holm's rule keeps the chance that a true claim "
         f"anywhere in this report is called “disagrees” below {100 * report.false_alarm_rate:g} %. "
         "“Agrees” means not refuted by this sample: each check states which error it would have "
-        "noticed, and with what power."
+        "noticed, and with what power at the strictest level that Holm's rule can ask for. The "
+        "p-values of the table are adjusted."
     )
 
 
@@ -142,6 +144,19 @@ def p_text(p: float | None) -> str:
     if p is None:
         return "—"
     return f"{p:.2g}" if p >= 1e-3 else f"{p:.1e}"
+
+
+def power_text(power: float) -> str:
+    """A power to two or three digits that never claims certainty.
+
+    >>> power_text(0.4137), power_text(0.9996), power_text(1.0), power_text(0.0)
+    ('0.41', 'over 0.999', 'over 0.999', 'below 0.01')
+    """
+    if power > 0.999:
+        return "over 0.999"
+    if power < 0.01:
+        return "below 0.01"
+    return f"{power:.3f}" if power > 0.99 else f"{power:.2f}"
 
 
 def _grid(header: object, rows: object) -> list[str]:
