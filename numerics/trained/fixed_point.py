@@ -80,13 +80,23 @@ class Equations:
         return np.column_stack(columns)
 
 
-def newton(equations: Equations, start: Array, tolerance: float = 1e-10) -> State | None:
-    """Newton's method from `start`; None where no step reduces the residual."""
+def newton(
+    equations: Equations,
+    start: Array,
+    tolerance: float = 1e-10,
+    jacobian: Array | None = None,
+) -> State | None:
+    """Newton's method from `start`; None where no step reduces the residual.
+
+    Between fresh Jacobians (finite differences) it is updated along the steps taken (Broyden); one
+    from a smaller population may be given to begin with.
+    """
     point = np.array(start, dtype=np.float64)
     value = equations.residual(point)
     size = float(np.max(np.abs(value)))
-    jacobian = equations.jacobian(point, value)
-    fresh = True
+    fresh = jacobian is None
+    if jacobian is None:
+        jacobian = equations.jacobian(point, value)
     for _ in range(_MOST_NEWTON):
         if size <= tolerance:
             break
@@ -124,15 +134,15 @@ def newton(equations: Equations, start: Array, tolerance: float = 1e-10) -> Stat
     return State(float(np.exp(point[0])), float(np.exp(point[1])), size, jacobian)
 
 
-def solve(equations: Equations, start: Array | None = None, tolerance: float = 1e-10) -> State:
-    """The fixed point, from `start` = (log Q, log V) if given, else along a path in lambda.
+def solve(equations: Equations, start: State | None = None, tolerance: float = 1e-10) -> State:
+    """The fixed point, from the neighbouring solution `start` if given, else along a path.
 
-    The path begins at lambda = 30 (gamma + ridge) E|grad l|-like scale, where V = 1/lambda, and
-    halves its (logarithmic) step where Newton's method fails. Raises `ArithmeticError` if lambda
-    cannot be reached.
+    The path begins at lambda = max(ridge, 30 gamma), where V is about 1/lambda, and halves its
+    (logarithmic) step where Newton's method fails. Raises `ArithmeticError` if lambda cannot be
+    reached.
     """
     if start is not None:
-        found = newton(equations, start, tolerance)
+        found = newton(equations, start.point, tolerance, start.jacobian)
         if found is not None:
             return found
     ridge = max(equations.ridge, 30.0 * equations.gamma)

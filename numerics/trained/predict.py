@@ -10,10 +10,15 @@ import numpy as np
 from numerics.counts import parse_count
 from numerics.estimate import check_seed
 from numerics.trained.catalogue import loss_by_name
-from numerics.trained.fixed_point import Array, Equations, State, solve
-from numerics.trained.losses.base import Loss
+from numerics.trained.fixed_point import Equations, solve
 from numerics.trained.population import REPLICATES, draw_population
-from numerics.trained.prediction import QUANTITIES, Predicted, TrainedMemory, observe
+from numerics.trained.prediction import (
+    QUANTITIES,
+    Predicted,
+    TrainedMemory,
+    observable_slopes,
+    observe,
+)
 from replica.errors import InvalidInput
 
 MOST_NUMBERS = 1 << 28  # 2 GiB of fields
@@ -52,7 +57,7 @@ def predict(
     check_seed(seed)
     kind.check_competitors(competitors)
     gamma = facts / parameters
-    size, state = _PILOT, None
+    size, state, slopes = _PILOT, None, None
     while True:
         if size * REPLICATES * (competitors + 1) > MOST_NUMBERS:
             raise InvalidInput(
@@ -62,7 +67,12 @@ def predict(
             )
         if tick is not None:
             tick(f"{size * REPLICATES} facts drawn")
-        found, state = solve_on(kind, gamma, ridge, competitors, size, seed, state)
+        population = draw_population(competitors, size, seed)
+        equations = Equations(population, kind, gamma, ridge)
+        state = solve(equations, state)
+        if slopes is None:
+            slopes = observable_slopes(equations, state)
+        found = observe(equations, state, slopes)
         worst = max(found[name].stderr / _scale(name, found[name]) for name in QUANTITIES)
         if worst <= accuracy:
             return TrainedMemory(
@@ -76,26 +86,16 @@ def predict(
                 facts_drawn=size * REPLICATES,
                 seed=seed,
             )
-        # errors fall at least like 1/sqrt(n); powers of two keep the Sobol points balanced
-        growth = math.ceil(math.log2(max((worst / accuracy) ** 1.5, 2.0)))
-        size <<= min(growth, 5)
+        size <<= _doublings(worst / accuracy)
 
 
-def solve_on(
-    loss: Loss,
-    gamma: float,
-    ridge: float,
-    competitors: int,
-    size: int,
-    seed: int,
-    start: State | None,
-) -> tuple[dict[str, Predicted], State]:
-    """Fixed point and predictions on a fresh population of `size` facts a replicate."""
-    population = draw_population(competitors, size, seed)
-    equations = Equations(population, loss, gamma, ridge)
-    point: Array | None = None if start is None else start.point
-    state = solve(equations, point)
-    return observe(equations, state), state
+def _doublings(excess: float) -> int:
+    """Doublings of a population whose error is `excess` times too large, 1 to 6.
+
+    Errors fall at least like 1/sqrt(n); 30 % on top, as the error of 16 replicates is uncertain;
+    powers of two keep the Sobol points balanced.
+    """
+    return min(max(math.ceil(math.log2(1.3 * excess**2)), 1), 6)
 
 
 def _scale(name: str, predicted: Predicted) -> float:

@@ -73,40 +73,42 @@ class TrainedMemory:
         }
 
 
-def observe(equations: Equations, state: State) -> dict[str, Predicted]:
+def observe(equations: Equations, state: State, slopes: Array) -> dict[str, Predicted]:
     """The four quantities with standard errors over replicates, root error included.
 
     theta = (log Q, log V) solves mean r(theta) = 0; replicate k moves it by -J^{-1} r_k, and an
-    observable O by O_k - O + dO/dtheta . dtheta_k (common random numbers, delta method).
+    observable O by O_k - O + dO/dtheta . dtheta_k (delta method). `slopes` is dO/dtheta, (2, 2), of
+    `observable_slopes`.
     """
-    point = state.point
-    residuals = equations.per_replicate(point)
+    residuals = equations.per_replicate(state.point)
+    observables = _observables(equations.ensemble, equations.loss, state.point)
     shift = -np.linalg.solve(state.jacobian, residuals.T).T  # (R, 2)
-    observables = _observables(equations.ensemble, equations.loss, point)
-    step = 1e-3
-    slopes = []
-    for axis in range(2):
-        move = np.zeros(2)
-        move[axis] = step
-        up = _observables(equations.ensemble, equations.loss, point + move)
-        slopes.append((up.mean(axis=0) - observables.mean(axis=0)) / step)
-    gradient = np.array(slopes)  # (2, 2)
-    influence = observables + shift @ gradient
-    count = len(observables)
+    influence = observables + shift @ slopes
     results = {}
     for column, name in enumerate(("accuracy", "loss")):
-        results[name] = Predicted(
-            float(observables[:, column].mean()), _stderr(influence[:, column], count)
-        )
+        value = float(observables[:, column].mean())
+        results[name] = Predicted(value, _stderr(influence[:, column]))
     for column, (name, value) in enumerate(
         (("norm_squared", state.norm_squared), ("order_parameter_V", state.order_v))
     ):
-        results[name] = Predicted(value, value * _stderr(shift[:, column], count))
+        results[name] = Predicted(value, value * _stderr(shift[:, column]))
     return results
 
 
-def _stderr(influence: Array, count: int) -> float:
-    return float(np.std(influence, ddof=1)) / math.sqrt(count)
+def observable_slopes(equations: Equations, state: State, step: float = 1e-3) -> Array:
+    """d (accuracy, loss)/d (log Q, log V), row by row, by central differences."""
+    rows = []
+    for axis in range(2):
+        move = np.zeros(2)
+        move[axis] = step
+        up = _observables(equations.ensemble, equations.loss, state.point + move)
+        down = _observables(equations.ensemble, equations.loss, state.point - move)
+        rows.append((up.mean(axis=0) - down.mean(axis=0)) / (2.0 * step))
+    return np.array(rows)
+
+
+def _stderr(influence: Any) -> float:
+    return float(np.std(influence, ddof=1)) / math.sqrt(len(influence))
 
 
 def _observables(ensemble: Ensemble, loss: Loss, point: Array) -> Array:

@@ -11,15 +11,22 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Below, w = e^y to a rounding error.
+#: Below, w = e^y to a rounding error; e^y itself is kept from underflowing in the logarithm.
 _TINY = -37.0
+
+#: W_0(e) = sum_k (-k)^(k-1)/k! e^k, the series for small e; up to the sixth power.
+SERIES = (1.0, -1.0, 3.0 / 2.0, -8.0 / 3.0, 125.0 / 24.0, -54.0 / 5.0)
+
+#: For y below this `wright_omega_series` is right to a relative 3e-12.
+SERIES_LIMIT = -5.0
 
 
 def wright_omega(y: Array) -> Array:
     """The w > 0 with w + log w = y, elementwise, to a few units in the last place.
 
-    Argument: `y`, any shape, finite or -inf (w = 0). A starting value good to some per cent and two
-    steps of the fourth-order iteration of Fritsch, Shafer and Crowley (1973).
+    Argument: `y`, any shape, finite or -inf (w = 0). A starting value good to some per cent
+    (Iacono and Boyd 2017), then two steps of the fourth-order iteration of Fritsch, Shafer and
+    Crowley (1973).
 
     >>> wright_omega(np.array([1.0, -800.0])).tolist()
     [1.0, 0.0]
@@ -28,20 +35,40 @@ def wright_omega(y: Array) -> Array:
     True
     """
     y = np.asarray(y, dtype=np.float64)
-    w = np.exp(np.minimum(y, 1.0))
-    # small w: two terms of the series in Pade form; middle: tangent in the logarithm at w = 1
-    w = np.where(y < -1.0, w / (1.0 + w), np.exp(0.5 * (np.minimum(y, 1.0) - 1.0)))
-    large = y > 1.0
-    if np.any(large):
-        high = y[large]
-        log_high = np.log(high)
-        w[large] = high - log_high * (1.0 - 1.0 / (0.6 + high))
-    tiny = y < _TINY
-    safe = np.where(tiny, 1.0, w)
-    target = np.where(tiny, 1.0, y)
+    high = np.maximum(y, _TINY)
+    w = np.exp(-np.abs(high))
+    np.log1p(w, out=w)
+    w += np.maximum(high, 0.0)  # softplus
+    w *= 1.0 - np.log1p(w) / (2.0 + w)
     for _ in range(2):
-        rest = target - safe - np.log(safe)
-        one = 1.0 + safe
-        square = 2.0 * one * (one + (2.0 / 3.0) * rest)
-        safe *= 1.0 + (rest / one) * (square - rest) / (square - 2.0 * rest)
-    return np.where(tiny, np.exp(np.minimum(y, _TINY)), safe)
+        rest = high - np.log(w)
+        rest -= w
+        one = 1.0 + w
+        square = rest * (2.0 / 3.0)
+        square += one
+        square *= one
+        square *= 2.0
+        square -= rest  # numerator; the denominator is one `rest` less
+        one *= square - rest
+        rest *= square
+        rest /= one
+        rest += 1.0
+        w *= rest
+    if np.any(y < _TINY):
+        w = np.where(y < _TINY, np.exp(np.minimum(y, _TINY)), w)
+    return w
+
+
+def wright_omega_series(exponential: Array) -> Array:
+    """W_0(e) for small e = e^y, y < `SERIES_LIMIT`, elementwise, by its series.
+
+    >>> y = np.array([-6.0, -20.0])
+    >>> np.allclose(wright_omega_series(np.exp(y)), wright_omega(y), rtol=3e-12, atol=0)
+    True
+    """
+    result = np.full_like(exponential, SERIES[-1])
+    for coefficient in reversed(SERIES[:-1]):
+        result *= exponential
+        result += coefficient
+    result *= exponential
+    return result

@@ -15,9 +15,15 @@ from scipy import special
 
 from numerics.trained.losses.base import Array, Loss, Proximal
 from numerics.trained.recall import recall_by_lead
-from numerics.trained.wright import wright_omega
+from numerics.trained.wright import (
+    SERIES,
+    SERIES_LIMIT,
+    wright_omega,
+    wright_omega_series,
+)
 
 _MOST_STEPS = 200
+_SLACK = 0.5  # by how much the level may sink below the guess before the series is refused
 
 
 class CrossEntropy(Loss):
@@ -34,17 +40,15 @@ class CrossEntropy(Loss):
     def proximal(self, omega: Array, order_v: float, guess: Array | None = None) -> Proximal:
         shifted = omega.copy()
         shifted[:, 0] += order_v
-        root = _solve_level(shifted, order_v, guess)
-        u = wright_omega(math.log(order_v) + shifted - root[:, None])
+        shifted += math.log(order_v)
+        u, root = _solve_level(shifted, order_v, guess)
         rivals = np.sum(u[:, 1:], axis=1)
         # log pi_0 = log(1 - rivals/V), by whichever form does not cancel
         share = np.minimum(rivals / order_v, 1.0)
         own = u[:, 0] / order_v
         with np.errstate(divide="ignore"):
             loss = np.where(share < 0.5, -np.log1p(-share), -np.log(own))
-        ratio = u / (1.0 + u)
-        total = np.sum(ratio, axis=1)
-        trace = _trace(ratio, total) / order_v
+        trace = _trace(u / (1.0 + u)) / order_v
         step = u
         step[:, 0] = -rivals
         return Proximal(step, trace, loss, root)
@@ -57,7 +61,7 @@ class CrossEntropy(Loss):
         return (-2.0 * order_v, -order_v, 0.0)
 
 
-def _trace(ratio: Array, total: Array) -> Array:
+def _trace(ratio: Array) -> Array:
     """V tr H (I + V H)^{-1} = sum_i r_i - sum_i r_i^2 / sum_i r_i with r = u/(1 + u).
 
     Sherman-Morrison for H = diag(pi) - pi pi^T. Written as sum_i r_i (S - r_i)/S, where S - r_i is
@@ -69,56 +73,105 @@ def _trace(ratio: Array, total: Array) -> Array:
     ratio[rows, largest] = 0.0
     rest = np.sum(ratio, axis=1)
     squares = np.einsum("ij,ij->i", ratio, ratio)
+    total = top + rest
     with np.errstate(invalid="ignore"):
         value = (2.0 * top * rest + rest * rest - squares) / total
     return np.where(total > 0.0, value, 0.0)
 
 
-def _solve_level(shifted: Array, order_v: float, guess: Array | None) -> Array:
-    """The c of every row with sum_rho wright_omega(log V + a_rho - c) = V.
+def _solve_level(shifted: Array, order_v: float, guess: Array | None) -> tuple[Array, Array]:
+    """(u, c) of every row: u = W_0(e^{y - c}), sum_rho u_rho = V, y = `shifted` = log V + a.
 
-    max a - V <= c <= log sum e^a brackets it. Newton's method for (sum u)^p - V^p, the power p
-    taken from the local slope: p = 1 where u is linear in c, p -> 0 (logarithm) where it is
-    exponential; a step that leaves the bracket is replaced by bisection.
+    max a - V <= c <= log sum e^a brackets the level. Where a level nearby is known, the competitors
+    at the end of the row whose u is small enough for the series enter by their power sums.
     """
-    top = np.max(shifted, axis=1)
-    low = top - order_v
-    # sum_rho u_rho <= sum e^{...}, and if all u equal V/(M+1): c = log-sum-exp minus at most that
-    high = special.logsumexp(shifted, axis=1)
     log_v = math.log(order_v)
-    start = high if guess is None else guess
-    root = np.clip(start, low, high)
-    active = np.arange(len(shifted))
-    rows = shifted
+    top = np.max(shifted, axis=1)
+    low = top - log_v - order_v
+    width = shifted.shape[1]
+    if guess is None:
+        high = special.logsumexp(shifted, axis=1) - log_v
+        level = _newton(shifted, None, order_v, high.copy(), low, high)
+        return wright_omega(shifted - level[:, None]), level
+    high = top + math.log(width) - log_v
+    start = np.clip(guess, low, high)
+    head = _head(shifted, start)
+    tail, sums = None, None
+    if width - head > 8:
+        tail = np.exp(shifted[:, head:] - start[:, None])
+        sums = np.empty((len(SERIES), len(tail)))
+        power = tail.copy()
+        for k in range(len(SERIES)):
+            sums[k] = SERIES[k] * np.sum(power, axis=1)
+            power *= tail
+    rows = shifted if tail is None else np.ascontiguousarray(shifted[:, :head])
+    level = _newton(rows, None if sums is None else (start, sums), order_v, start.copy(), low, high)
+    if tail is None:
+        return wright_omega(shifted - level[:, None]), level
+    moved = start - level
+    if np.max(moved) > _SLACK:  # the guess was too far for the series: solve without it
+        return _solve_level(shifted, order_v, None)
+    tail *= np.exp(moved)[:, None]
+    u = np.empty_like(shifted)
+    u[:, :head] = wright_omega(rows - level[:, None])
+    u[:, head:] = wright_omega_series(tail)
+    return u, level
+
+
+def _head(shifted: Array, level: Array) -> int:
+    """Columns before the first after which every y - c stays below the limit of the series."""
+    large = np.nonzero(np.max(shifted - level[:, None], axis=0) > SERIES_LIMIT - _SLACK)[0]
+    return int(large[-1]) + 1 if len(large) else 1
+
+
+def _newton(
+    rows: Array,
+    series: tuple[Array, Array] | None,
+    order_v: float,
+    root: Array,
+    low: Array,
+    high: Array,
+) -> Array:
+    """The level of every row, from `root` in [low, high].
+
+    Newton's method for (sum u)^p - V^p with p taken from the local slope: p = 1 where u is linear
+    in c, p -> 0 (logarithm) where it is exponential. A step that leaves the bracket is replaced by
+    bisection. `series` = (start, sums): power sums of the small terms at c = start.
+    """
+    low, high = low.copy(), high.copy()
+    active = np.arange(len(rows))
+    powers = np.arange(1, len(SERIES) + 1)
     for _ in range(_MOST_STEPS):
         c = root[active]
-        u = wright_omega(log_v + rows - c[:, None])
+        u = wright_omega(rows - c[:, None])
         total = np.sum(u, axis=1)
-        slope = np.sum(u / (1.0 + u), axis=1)
+        u /= 1.0 + u
+        slope = np.sum(u, axis=1)
+        if series is not None:
+            start, sums = series
+            terms = sums[:, active] * np.exp(
+                np.minimum(start[active] - c, _SLACK)[None, :] * powers[:, None]
+            )
+            total += np.sum(terms, axis=0)
+            slope += powers @ terms
         above = total > order_v  # the root lies to the right
         low[active] = np.where(above, c, low[active])
         high[active] = np.where(above, high[active], c)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             log_ratio = np.log(total / order_v)
-            power = 1.0 - slope / total
-            factor = np.where(
-                np.abs(power * log_ratio) > 1e-8,
-                -np.expm1(-power * log_ratio) / power,
-                log_ratio,
-            )
-            new = c + total * factor / slope
+            power = np.maximum(1.0 - slope / total, 1e-12)
+            new = c - total * np.expm1(-power * log_ratio) / (power * slope)
         inside = (new > low[active]) & (new < high[active])
-        bisected = 0.5 * (low[active] + high[active])
-        move = np.where(inside, new, bisected)
+        move = np.where(inside, new, 0.5 * (low[active] + high[active]))
+        move = np.where(total == order_v, c, move)
         size = np.abs(move - c)
         root[active] = move
         scale = 1.0 + np.abs(c)
-        # quadratic convergence: the step after a small one is below rounding
+        # quadratic convergence: the error after a small step is below rounding
         done = (inside & (size < 1e-8 * scale)) | (high[active] - low[active] < 4e-16 * scale)
         done |= total == order_v
-        root[active] = np.where(total == order_v, c, root[active])
         if np.all(done):
             return root
         active = active[~done]
-        rows = shifted[active]
+        rows = rows[~done]
     raise ArithmeticError(f"the proximal map of {len(active)} rows did not converge")
