@@ -1,12 +1,12 @@
 """How slowly the critical load reaches 1/2: exact values, series and the Lambert form.
 
-Prints a table and writes two figures beside each other into expansion_figure.html.
+Prints a table and writes two figures beside each other, if a file is given.
 Run: python examples/expansion_figure.py [FILE.html]
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from validate.cli.common import write_text_atomically
@@ -20,6 +20,9 @@ STYLE = (
 
 def main() -> None:
     """Print exact load, order 4 and Lambert form; write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file", nargs="?", type=Path, help="HTML file to write the figures to")
+    file = parser.parse_args().file
     records = expansion_data(12)
     sources = ("exact", "order 1", "order 4", "resummed", "level")
     print(f"{'log10 p':>8} " + " ".join(f"{name:>9}" for name in sources))
@@ -30,9 +33,9 @@ def main() -> None:
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Critical load</title>'
         f"<style>{STYLE}</style>{plot_expansion(records)}{plot_errors(records)}</html>"
     )
-    if len(sys.argv) > 1:
-        write_text_atomically(Path(sys.argv[1]), page)
-        print(f"figures written to {sys.argv[1]}")
+    if file is not None:
+        write_text_atomically(file, page)
+        print(f"figures written to {file}")
 
 
 if __name__ == "__main__":

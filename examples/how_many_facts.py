@@ -5,8 +5,8 @@ Run: python examples/how_many_facts.py [d ...]
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 
 from numerics.cone import critical_facts, success_probability
 
@@ -35,4 +35,6 @@ def main(dimensions: tuple[int, ...]) -> None:
 
 
 if __name__ == "__main__":
-    main(tuple(int(word) for word in sys.argv[1:]) or DIMENSIONS)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("dimensions", nargs="*", type=int, default=DIMENSIONS, metavar="d")
+    main(tuple(parser.parse_args().dimensions))

@@ -6,7 +6,7 @@ Run: python examples/own_embeddings.py [FILE.npz]
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from validate.fit import fit
@@ -26,4 +26,6 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else CAPITALS)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file", nargs="?", type=Path, default=CAPITALS, help="own embeddings")
+    main(parser.parse_args().file)

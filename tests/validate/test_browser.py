@@ -71,6 +71,17 @@ def test_what_is_wide_scrolls_in_its_own_box(browser: Browser, width: int, mobil
 
 
 @pytest.mark.parametrize(("width", "mobile"), WIDTHS)
+def test_boxes_scroll_sideways_only(browser: Browser, width: int, mobile: bool) -> None:
+    """Nothing is cut off at the lower edge of a box, and no box has a vertical scrollbar."""
+    browser.open(width=width, mobile=mobile)
+    cut = browser.evaluate(
+        """[...document.querySelectorAll('.scroll')].filter(e => e.scrollHeight > e.clientHeight)
+             .map(e => e.getAttribute('aria-label'))"""
+    )
+    assert cut == []
+
+
+@pytest.mark.parametrize(("width", "mobile"), WIDTHS)
 def test_formulas_have_a_size_and_figures_are_drawn(
     browser: Browser, width: int, mobile: bool
 ) -> None:
