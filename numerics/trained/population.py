@@ -81,11 +81,12 @@ class Population:
             part = slice(start, start + chunk)
             omega = scale * rows[part]
             found = loss.proximal(omega, order_v, None if guess is None else guess[part])
-            scores = found.scores(omega)
             table[0, part] = found.squared_step
-            table[1, part] = found.trace
+            table[1, part] = (
+                found.trace if loss.is_smooth else found.stein_trace(omega, norm_squared, order_v)
+            )
             table[2, part] = found.loss
-            table[3, part] = scores[:, 0] > np.max(scores[:, 1:], axis=1)
+            table[3, part] = loss.recalled(omega, found, norm_squared, order_v)
             roots[part] = found.root
         self._roots[loss.name] = roots
         return Averages(*table.reshape(4, replicates, facts).mean(axis=2))

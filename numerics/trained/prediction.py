@@ -107,6 +107,13 @@ def observable_slopes(equations: Equations, state: State, step: float = 1e-3) ->
     return np.array(rows)
 
 
+def observed(ensemble: Ensemble, loss: Loss, state: State) -> dict[str, float]:
+    """The four quantities at a solution, without errors."""
+    accuracy, value = _observables(ensemble, loss, state.point).mean(axis=0)
+    values = (float(accuracy), float(value), state.norm_squared, state.order_v)
+    return dict(zip(QUANTITIES, values, strict=True))
+
+
 def _stderr(influence: Any) -> float:
     return float(np.std(influence, ddof=1)) / math.sqrt(len(influence))
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Array = NDArray[np.float64]
 
@@ -35,15 +36,26 @@ class Proximal:
         """x, (n, M+1)."""
         return omega - self.step
 
+    def stein_trace(self, omega: Array, norm_squared: float, order_v: float) -> Array:
+        """omega . (omega - x)/(Q V), (n,): by Stein's lemma the same mean as `trace`.
+
+        It is continuous in Q and V for every omega, also where H jumps (piecewise losses).
+        """
+        return np.einsum("ij,ij->i", omega, self.step) / (norm_squared * order_v)
+
 
 class Loss(ABC):
     """A convex loss of the M + 1 scores of one fact (target first), symmetric in the competitors.
 
-    A subclass defines `proximal`; everything else (fixed point, predictions, laws) follows.
+    A subclass defines `proximal`; fixed point, predictions and laws follow.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
+    #: Whether the Hessian is continuous; otherwise averages use Stein's form of the trace.
+    is_smooth: ClassVar[bool] = True
+    #: The recall probability wanted is relative to at least this.
+    recall_scale: ClassVar[float] = 0.05
 
     @abstractmethod
     def proximal(self, omega: Array, order_v: float, guess: Array | None = None) -> Proximal:
@@ -59,6 +71,18 @@ class Loss(ABC):
     def recall(self, competitors: int, norm_squared: float, order_v: float) -> float | None:
         """P(x_0 > max x_rho) where a formula in Q and V is known, else None."""
         return None
+
+    def threshold(self, rivals: Array, order_v: float) -> Array | None:
+        """The omega_0 above which the target wins, given the competitors' omega (n, M), or None."""
+        return None
+
+    def recalled(self, omega: Array, found: Proximal, norm_squared: float, order_v: float) -> Array:
+        """(n,): P(x_0 > max x_rho), given the competitors where `threshold` is known."""
+        least = self.threshold(omega[:, 1:], order_v)
+        if least is not None:
+            return np.asarray(special.ndtr(-least / np.sqrt(norm_squared)))
+        scores = found.scores(omega)
+        return np.asarray(scores[:, 0] > np.max(scores[:, 1:], axis=1), dtype=np.float64)
 
     def breakpoints(self, order_v: float) -> tuple[float, ...]:
         """For M = 1: values of omega_0 - omega_1 around which the proximal map is not smooth."""
