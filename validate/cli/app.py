@@ -15,8 +15,10 @@ COMMANDS: tuple[str, ...] = (
     "success",
     "table",
     "derive",
+    "trained",
     "fit",
     "simulate",
+    "critical",
     "report",
     "sweep",
 )

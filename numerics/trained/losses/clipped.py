@@ -22,7 +22,7 @@ def clipped_level(
     offset must lie in [0, M cap].
 
     >>> clipped_level(np.array([[1.0, 0.0, -5.0]]), 10.0, 1.0, np.array([0.0])).tolist()
-    [0.3333333333333333]
+    [0.5]
     """
     top = np.max(rows, axis=1)
     caps = np.broadcast_to(np.asarray(cap, dtype=np.float64), top.shape)
