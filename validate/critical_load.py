@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-from numerics.cone import critical_facts
+from numerics.cone import critical_facts, success_probability
 from replica.errors import InvalidInput
 from validate.certificates import check
 from validate.decide import decide
@@ -128,3 +130,92 @@ def critical_load(
             weights = solution.weights
         facts += 1
         say(facts, SEPARABLE)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Critical loads of many instances of one size; `loads` in the order of their seeds."""
+
+    problem: str
+    dim: int
+    dim_out: int
+    competitors: int | None
+    loads: list[CriticalLoad]
+    theory: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; `curve` compares P(p_c >= p) with the exact success probability at p.
+
+        The curve runs over every p from the least to one above the largest load found.
+        """
+        facts = [load.facts for load in self.loads]
+        curve = []
+        for p in range(min(facts), max(facts) + 2):
+            count = sum(value >= p for value in facts)
+            exact = success_probability(self.dim, p, self.competitors, dim_out=self.dim_out)
+            curve.append(
+                {
+                    "facts": p,
+                    "count": count,
+                    "share": count / len(facts),
+                    "success_probability": exact.to_float_lossy(),
+                }
+            )
+        return {
+            "problem": self.problem,
+            "dim": self.dim,
+            "dim_out": self.dim_out,
+            "competitors": self.competitors,
+            "seeds": len(facts),
+            "loads": facts,
+            "undecided": sum(not load.exact for load in self.loads),
+            "median": statistics.median(facts),
+            "theory": self.theory,
+            "curve": curve,
+            "seconds": self.seconds,
+        }
+
+
+def survey(
+    kind: str,
+    *,
+    dim: int,
+    seeds: int,
+    seed: int = 0,
+    dim_out: int | None = None,
+    competitors: int | None = None,
+    ensemble: str | Ensemble = "gaussian",
+    time_limit: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    facts_tried: Progress | None = None,
+) -> Survey:
+    """`critical_load` of `seeds` instances; instance i has the seed (`seed`, i).
+
+    `progress(done, seeds)` is told of finished instances, `facts_tried` of every p within one.
+
+    >>> survey("original", dim=3, seeds=2).to_json()["seeds"]
+    2
+    """
+    check_count("seeds", seeds, 1)
+    check_count("seed", seed, 0)
+    begin = time.monotonic()
+    loads = []
+    for index in range(seeds):
+        loads.append(
+            critical_load(
+                kind,
+                dim=dim,
+                seed=(seed, index),
+                dim_out=dim_out,
+                competitors=competitors,
+                ensemble=ensemble,
+                time_limit=time_limit,
+                progress=facts_tried,
+            )
+        )
+        if progress is not None:
+            progress(index + 1, seeds)
+    theory = int(critical_facts(dim, dim_out=dim_out, competitors=competitors))
+    spent = time.monotonic() - begin
+    return Survey(kind, dim, dim_out or dim, competitors, loads, theory, spent)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from validate.certificates import Certificate, check
 from validate.problems import Problem
-from validate.solvers.exact import solve, solve_many
+from validate.solvers.exact import Progress, solve, solve_many
 from validate.solvers.solution import Solution
 
 
@@ -30,10 +30,18 @@ def decide_many(
     time_limit: float | None = None,
     maximum_margin: bool = False,
     device: str | None = None,
+    progress: Progress | None = None,
 ) -> list[Decision]:
-    """Certified verdicts of a batch of problems of one kind and shape."""
+    """Certified verdicts of a batch of problems of one kind and shape.
+
+    `progress(iterations, instances left)` is called after every iteration of the solver.
+    """
     solutions = solve_many(
-        problems, time_limit=time_limit, maximum_margin=maximum_margin, device=device
+        problems,
+        time_limit=time_limit,
+        maximum_margin=maximum_margin,
+        device=device,
+        progress=progress,
     )
     return [Decision(s, check(p, s)) for p, s in zip(problems, solutions, strict=True)]
 

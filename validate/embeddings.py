@@ -6,7 +6,9 @@ shorter one: instances are nested when facts are added.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from replica.errors import InvalidInput
 FloatArray = NDArray[np.float64]
 Key = tuple[int, ...]
 
+MOST_EXPONENT = 20
 NAMES = ("gaussian", "sphere", "rademacher", "sparse", "correlated")
 
 
@@ -51,10 +54,11 @@ class Ensemble:
                 f"the density of the sparse ensemble is {self.density}; it must lie in (0, 1]; "
                 "give such a number"
             )
-        if not np.isfinite(self.exponent):
+        if not abs(self.exponent) <= MOST_EXPONENT:
             raise InvalidInput(
-                f"the exponent of the correlated ensemble is {self.exponent}; it must be a finite "
-                "number; give one"
+                f"the exponent of the correlated ensemble is {self.exponent}; it must lie between "
+                f"-{MOST_EXPONENT} and {MOST_EXPONENT}, beyond which a spectrum k^-exponent has "
+                "one direction only; give such a number"
             )
         if self.spectrum is not None and not all(np.isfinite(s) and s > 0 for s in self.spectrum):
             raise InvalidInput(
@@ -125,3 +129,44 @@ def parse_ensemble(text: str | Ensemble) -> Ensemble:
             "sparse:0.1; give one"
         ) from None
     return Ensemble(name, density=value) if name == "sparse" else Ensemble(name, exponent=value)
+
+
+def with_spectrum(ensemble: str, path: Path | None) -> Ensemble:
+    """The ensemble `ensemble`, or `correlated` with the eigenvalues in the file at `path`.
+
+    The file is `.npy` or text with one eigenvalue a line. Raises `InvalidInput` for another
+    ensemble beside a file, and for a file that cannot be read as positive numbers.
+
+    >>> with_spectrum("sphere", None).name
+    'sphere'
+    """
+    parsed = parse_ensemble(ensemble)
+    if path is None:
+        return parsed
+    if ensemble not in ("correlated", "gaussian"):
+        raise InvalidInput(
+            f"a covariance spectrum was given with the ensemble {ensemble!r}; only correlated has "
+            "one; leave one of them out"
+        )
+    try:
+        if path.suffix == ".npy":
+            values = np.load(path, allow_pickle=False)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of an empty file: refused below
+                values = np.loadtxt(path, dtype=np.float64, ndmin=1)
+        spectrum = tuple(float(v) for v in np.asarray(values, dtype=np.float64).ravel())
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidInput(
+            f"the covariance spectrum {str(path)!r} cannot be read ({_first_line(error)}); give a "
+            ".npy file or a text file with one positive number a line"
+        ) from None
+    if not spectrum:
+        raise InvalidInput(
+            f"the covariance spectrum {str(path)!r} is empty; give one eigenvalue per dimension"
+        )
+    return Ensemble("correlated", spectrum=spectrum)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from replica.errors import InvalidInput
 from validate.certificates import check
-from validate.decide import decide
+from validate.decide import decide_many
 from validate.embeddings import Ensemble
 from validate.problems import Problem, make_problem
 from validate.problems.base import check_count
@@ -21,8 +23,12 @@ from validate.solvers.low_rank import low_rank, rank_of
 from validate.solvers.pseudo_inverse import pseudo_inverse
 from validate.solvers.solution import SEPARABLE, UNDECIDED, Solution
 
-METHODS = ("exact", "adam", "hebbian", "pseudo_inverse")
+METHODS = ("exact", "adam", "newton", "hebbian", "pseudo_inverse")
+LOW_RANK_METHODS = ("adam", "newton")
 Progress = Callable[[int, int], None]
+Steps = Callable[[int], None]
+BATCH_ROWS = 60_000
+"""Constraint rows decided together: small instances spend their time on calls, large on algebra."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +103,15 @@ def simulate(
     ensemble: str | Ensemble = "gaussian",
     time_limit: float | None = None,
     progress: Progress | None = None,
+    steps: Steps | None = None,
 ) -> Cell:
     """Run `method` on `seeds` instances; instance i has the seed (`seed`, i).
 
-    `rank_ratio` (Adam only) trains W = Q R^T of rank round(rank_ratio min(dim, dim_out)).
-    `time_limit` holds for each instance of the exact method.
+    `rank_ratio` trains W = Q R^T of rank round(rank_ratio min(dim, dim_out)) by "adam" or by
+    "newton", which trains nothing else. `time_limit` holds for each instance of the exact method;
+    without one, small instances are decided in batches, whose instances then share their time
+    equally. `progress(instances done, seeds)` and, within an exact decision,
+    `steps(iterations)` are told how far it is.
 
     Raises `InvalidInput` for unknown names and sizes out of range.
 
@@ -114,27 +124,74 @@ def simulate(
         )
     check_count("seeds", seeds, 1)
     rank = None if rank_ratio is None else rank_of(rank_ratio, dim, dim_out or dim)
-    if rank is not None and method != "adam":
-        raise InvalidInput(
-            f"the rank ratio {rank_ratio} was given with the method {method!r}; only adam trains "
-            "memories of low rank; leave it out or take adam"
-        )
+    check_low_rank(method, rank_ratio)
     start = time.monotonic()
-    outcomes = []
-    for index in range(seeds):
-        instance = make_problem(
-            problem,
-            dim=dim,
-            facts=facts,
-            competitors=competitors,
-            dim_out=dim_out,
-            ensemble=ensemble,
-            seed=(seed, index),
-        )
-        outcomes.append(run_one(instance, method, rank=rank, time_limit=time_limit, seed=index))
+    outcomes: list[Outcome] = []
+    rows = facts * (facts - 1 if competitors is None else competitors)
+    batch = 1
+    if method == "exact" and time_limit is None:
+        batch = max(1, BATCH_ROWS // max(1, rows))
+    while len(outcomes) < seeds:
+        numbers = range(len(outcomes), min(len(outcomes) + batch, seeds))
+        instances = [
+            make_problem(
+                problem,
+                dim=dim,
+                facts=facts,
+                competitors=competitors,
+                dim_out=dim_out,
+                ensemble=ensemble,
+                seed=(seed, index),
+            )
+            for index in numbers
+        ]
+        if len(instances) > 1:
+            outcomes += run_exact(instances, steps=steps)
+        else:
+            outcomes.append(
+                run_one(
+                    instances[0],
+                    method,
+                    rank=rank,
+                    time_limit=time_limit,
+                    seed=_training_seed(seed, dim, facts, numbers[0]),
+                    steps=steps,
+                )
+            )
         if progress is not None:
-            progress(index + 1, seeds)
+            progress(len(outcomes), seeds)
     return Cell(problem, dim, facts, method, outcomes, time.monotonic() - start)
+
+
+def _training_seed(*entropy: int) -> int:
+    """A seed of its own for the random starts of every instance of every size and root."""
+    return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
+
+
+def check_low_rank(method: str, rank_ratio: float | None) -> None:
+    """Refuse a rank ratio for a method that ignores it, and Newton's method without one."""
+    if rank_ratio is not None and method not in LOW_RANK_METHODS:
+        raise InvalidInput(
+            f"the rank ratio {rank_ratio} was given with the method {method!r}; only "
+            f"{' and '.join(LOW_RANK_METHODS)} train memories of low rank; leave it out or take "
+            "one of them"
+        )
+    if method == "newton" and rank_ratio is None:
+        raise InvalidInput(
+            "the method newton was given without a rank ratio; it trains memories W = Q R^T of "
+            "low rank only; give a rank ratio in (0, 1]"
+        )
+
+
+def run_exact(
+    instances: Sequence[Problem], *, time_limit: float | None = None, steps: Steps | None = None
+) -> list[Outcome]:
+    """Proved verdicts of a batch of instances of one kind and shape."""
+    start = time.monotonic()
+    inner = None if steps is None else (lambda iterations, _left: steps(iterations))
+    decisions = decide_many(instances, time_limit=time_limit, progress=inner)
+    share = (time.monotonic() - start) / len(instances)
+    return [Outcome(d.verdict, 1.0 if d.verdict == SEPARABLE else None, share) for d in decisions]
 
 
 def run_one(
@@ -144,16 +201,15 @@ def run_one(
     rank: int | None = None,
     time_limit: float | None = None,
     seed: int = 0,
+    steps: Steps | None = None,
 ) -> Outcome:
     """One method on one instance; `seed` starts the training of low-rank memories."""
-    start = time.monotonic()
     if method == "exact":
-        decision = decide(instance, time_limit=time_limit)
-        accuracy = 1.0 if decision.verdict == SEPARABLE else None
-        return Outcome(decision.verdict, accuracy, time.monotonic() - start)
+        return run_exact([instance], time_limit=time_limit, steps=steps)[0]
+    start = time.monotonic()
     learned: Learned
     if rank is not None:
-        learned = low_rank(instance, rank=rank, seed=seed)
+        learned = low_rank(instance, rank=rank, method=method, seed=seed)
     else:
         learned = {"adam": adam, "hebbian": hebbian, "pseudo_inverse": pseudo_inverse}[method](
             instance

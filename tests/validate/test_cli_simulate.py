@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,9 @@ def test_the_same_seed_gives_the_same_result(
         (["--dim", "5", "--facts", "5", "--seed", "-1"], "seed"),
         (["--dim", "5", "--facts", "5", "--rank-ratio", "0.5"], "rank ratio"),
         (["--dim", "5", "--facts", "5", "--time-limit", "0"], "time limit"),
+        (["--dim", "5", "--facts", "5", "--method", "newton"], "without a rank ratio"),
+        (["--dim", "5", "--facts", "5", "--spectrum", "no/such.txt"], "cannot be read"),
+        (["--dim", "5", "--facts", "5", "--ensemble", "correlated:400"], "between -20 and 20"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_code_two(
@@ -92,3 +96,36 @@ def test_bad_input_gets_one_sentence_and_code_two(
     assert words in err
     assert err.count("\n") == 1
     assert err.startswith("factcap: ")
+
+
+def test_covariance_spectrum_from_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """k^-1 written out is the built-in spectrum; other files are refused in one sentence."""
+    import numpy as np
+
+    cell = ["simulate", "--dim", "5", "--facts", "9", "--seeds", "6", "--json"]
+    values = 1.0 / np.arange(1, 6)
+    np.savetxt(tmp_path / "spectrum.txt", values, fmt="%.17g")
+    np.save(tmp_path / "spectrum.npy", values)
+    counts = []
+    for law in (
+        ["--ensemble", "correlated:1"],
+        ["--spectrum", str(tmp_path / "spectrum.txt")],
+        ["--ensemble", "correlated", "--spectrum", str(tmp_path / "spectrum.npy")],
+    ):
+        code, out, _ = run(capsys, monkeypatch, *cell, *law)
+        assert code == 0
+        counts.append(json.loads(out)["separable"])
+    assert counts[0] == counts[1] == counts[2]
+    for content, words in (("", "is empty"), ("1\n2\n", "2 eigenvalues"), ("1\nx\n", "be read")):
+        (tmp_path / "bad.txt").write_text(content)
+        code, _, err = run(capsys, monkeypatch, *cell, "--spectrum", str(tmp_path / "bad.txt"))
+        assert code == 2
+        assert words in err
+    code, _, err = run(
+        capsys, monkeypatch, *cell, "--ensemble", "sphere", "--spectrum",
+        str(tmp_path / "spectrum.txt"),
+    )  # fmt: skip
+    assert code == 2
+    assert "only correlated" in err

@@ -19,7 +19,8 @@ KEYS = [
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_on_every_problem(kind: str, method: str) -> None:
-    data = simulate(kind, dim=5, facts=7, method=method, seeds=3).to_json()
+    ratio = 0.6 if method == "newton" else None
+    data = simulate(kind, dim=5, facts=7, method=method, seeds=3, rank_ratio=ratio).to_json()
     assert list(data) == KEYS
     assert data["separable"] + data["not_separable"] + data["undecided"] == 3
     assert 0 <= data["accuracy_mean"] <= 1
@@ -56,15 +57,39 @@ def test_accuracy_mean_and_standard_error() -> None:
     assert (data["separable"], data["undecided"]) == (0, 6)
 
 
-def test_low_rank_training() -> None:
-    cell = simulate("original", dim=8, facts=9, method="adam", rank_ratio=0.5, seeds=2)
+@pytest.mark.parametrize("method", ["adam", "newton"])
+def test_low_rank_training(method: str) -> None:
+    cell = simulate("original", dim=8, facts=9, method=method, rank_ratio=0.5, seeds=2)
     assert cell.count("separable") == 2
 
 
 def test_progress_is_called() -> None:
     seen: list[tuple[int, int]] = []
-    simulate("original", dim=4, facts=4, seeds=3, progress=lambda a, b: seen.append((a, b)))
+    steps: list[int] = []
+
+    def tell(done: int, total: int) -> None:
+        seen.append((done, total))
+
+    simulate("original", dim=4, facts=4, seeds=3, method="hebbian", progress=tell)
     assert seen == [(1, 3), (2, 3), (3, 3)]
+    # Exact verdicts of small instances come in batches, each with its iterations.
+    simulate("original", dim=4, facts=7, seeds=3, progress=tell, steps=steps.append)
+    assert seen[3:] == [(3, 3)]
+    assert steps == sorted(steps)
+    assert steps
+    # A time limit holds for one instance, so they come one by one.
+    simulate("original", dim=4, facts=7, seeds=2, time_limit=60.0, progress=tell)
+    assert seen[4:] == [(1, 2), (2, 2)]
+
+
+def test_batches_give_the_verdicts_of_single_instances(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in KINDS:
+        whole = simulate(kind, dim=6, facts=14, seeds=12, seed=2)
+        for rows in (1, 3 * 14 * 13):
+            monkeypatch.setattr("validate.simulate.BATCH_ROWS", rows)
+            split = simulate(kind, dim=6, facts=14, seeds=12, seed=2)
+            assert [o.verdict for o in split.outcomes] == [o.verdict for o in whole.outcomes]
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize(
@@ -74,6 +99,7 @@ def test_progress_is_called() -> None:
         {"seeds": 0},
         {"rank_ratio": 0.5},
         {"rank_ratio": 2.0, "method": "adam"},
+        {"method": "newton"},
         {"time_limit": -1.0},
         {"seed": -1},
     ],

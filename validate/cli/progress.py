@@ -6,9 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
+class Counter:
+    """Call it with (done, total) to move the bar; `say` puts words in front of it."""
+
+    def __init__(self, move: Callable[[int, int], None], say: Callable[[str], None]) -> None:
+        self._move, self.say = move, say
+
+    def __call__(self, done: int, total: int) -> None:
+        self._move(done, total)
+
+
 @contextmanager
-def counter(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A function tick(done, total) that moves the bar; shows rate and time left."""
+def counter(label: str, *, quiet: bool = False) -> Iterator[Counter]:
+    """A bar that shows rate and time left, moved by the counter it yields."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -32,7 +42,7 @@ def counter(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int],
     ) as bar:
         task = bar.add_task(label, total=None)
 
-        def tick(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield tick
+        yield Counter(
+            lambda done, total: bar.update(task, completed=done, total=total),
+            lambda words: bar.update(task, description=f"{label} ({words})"),
+        )

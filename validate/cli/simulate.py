@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +20,10 @@ def simulate(
     dim: Annotated[int, typer.Option(help="Input dimension d.", metavar="D")] = ...,  # type: ignore[assignment]
     facts: Annotated[int, typer.Option(help="Number of facts p.", metavar="P")] = ...,  # type: ignore[assignment]
     method: Annotated[
-        str, typer.Option(help="exact, adam, hebbian or pseudo_inverse.", metavar="METHOD")
+        str,
+        typer.Option(
+            help="exact, adam, newton (low rank), hebbian or pseudo_inverse.", metavar="METHOD"
+        ),
     ] = "exact",
     seeds: Annotated[int, typer.Option(help="Number of instances.", metavar="N")] = 20,
     seed: Annotated[int, typer.Option(help="Root of the random streams.", metavar="ROOT")] = 0,
@@ -31,7 +35,9 @@ def simulate(
     ] = None,
     rank_ratio: Annotated[
         float | None,
-        typer.Option("--rank-ratio", help="Rank of W over d, in (0, 1]; adam only.", metavar="R"),
+        typer.Option(
+            "--rank-ratio", help="Rank of W over d, in (0, 1]; adam or newton.", metavar="R"
+        ),
     ] = None,
     ensemble: Annotated[
         str,
@@ -40,6 +46,13 @@ def simulate(
             metavar="LAW",
         ),
     ] = "gaussian",
+    spectrum: Annotated[
+        Path | None,
+        typer.Option(
+            help="Covariance eigenvalues of correlated embeddings: text, one a line, or .npy.",
+            metavar="FILE",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option("--time-limit", help="Seconds for one exact verdict.", metavar="S"),
@@ -55,8 +68,10 @@ def simulate(
 
     require_extra("torch")
     from validate.cli.progress import counter
+    from validate.embeddings import with_spectrum
     from validate.simulate import simulate as run
 
+    law = with_spectrum(ensemble, spectrum)
     with counter("instances", quiet=json) as tick:
         cell = run(
             problem,
@@ -68,9 +83,10 @@ def simulate(
             competitors=competitors,
             dim_out=dim_out,
             rank_ratio=rank_ratio,
-            ensemble=ensemble,
+            ensemble=law,
             time_limit=time_limit,
             progress=tick,
+            steps=lambda n: tick.say(f"iteration {n} of about 15"),
         )
     data = cell.to_json()
     if json:

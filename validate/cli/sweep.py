@@ -58,7 +58,7 @@ def sweep(
     method: Annotated[
         str,
         typer.Option(
-            help="exact, adam, hebbian, pseudo_inverse, or sample (overlap of random solutions).",
+            help="exact, adam, newton (low rank), hebbian, pseudo_inverse or sample (overlap).",
             metavar="METHOD",
         ),
     ] = "exact",
@@ -80,7 +80,9 @@ def sweep(
     ] = None,
     rank_ratio: Annotated[
         float | None,
-        typer.Option("--rank-ratio", help="Rank of W over d, in (0, 1]; adam only.", metavar="R"),
+        typer.Option(
+            "--rank-ratio", help="Rank of W over d, in (0, 1]; adam or newton.", metavar="R"
+        ),
     ] = None,
     ensemble: Annotated[
         str,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import torch
 
+from validate.solvers.factor import Factor, factorise
 from validate.solvers.operators import Operator, Tensor
 
 MAXIMUM_ITERATIONS = 40
@@ -68,6 +69,7 @@ class Iteration:
         self.op = operator
         self.scale = operator.scale().clamp_min(1e-300)
         self.count = 0
+        self.mixed = True
         self.results: dict[int, RawResult] = {}
         batch = self.scale.shape[0]
         self.alive = torch.arange(batch, device=self.scale.device)
@@ -110,16 +112,18 @@ class Iteration:
             return
         self.count += 1
         D = self.l / self.s
-        gram = self.op.gram(D / self.scale.square()[:, None])
-        gram.diagonal(dim1=1, dim2=2).add_(1.0)
-        factor, info = torch.linalg.cholesky_ex(gram)
-        if bool((info != 0).any()):
-            diagonal = gram.diagonal(dim1=1, dim2=2)
-            diagonal.add_(1e-13 * diagonal.amax(1, keepdim=True))
-            factor, info = torch.linalg.cholesky_ex(gram)
-        factor, D = self._collect_infeasible(factor, D)
-        if self.alive.numel():
-            self._step(factor, D)
+        factor, D = self._collect_infeasible(self._factor(D), D)
+        if not self.alive.numel():
+            return
+        before = self.__dict__.copy()
+        self._step(factor, D)
+        if not factor.reliable:
+            self.__dict__.update(before)
+            self.mixed = False
+            self._step(self._factor(D), D)
+
+    def _factor(self, D: Tensor) -> Factor:
+        return factorise(self.op, D / self.scale.square()[:, None], mixed=self.mixed)
 
     def _collect_separable(self) -> None:
         done = self.m.amin(1) > 0
@@ -128,13 +132,13 @@ class Iteration:
             self._finish(row, RawResult("separable", w, l, self.count, ""))
         self._keep(~done)
 
-    def _collect_infeasible(self, factor: Tensor, D: Tensor) -> tuple[Tensor, Tensor]:
+    def _collect_infeasible(self, factor: Factor, D: Tensor) -> tuple[Factor, Tensor]:
         """Correct l onto A^T l = 0 in the metric of D; a nonnegative result ends the instance."""
         corrected, residual = self.l, self.w
         good = torch.ones_like(self.nu, dtype=torch.bool)
         size = torch.ones_like(self.nu)
         for _ in range(FARKAS_ROUNDS):
-            corrected = corrected - D * self.apply(solve(factor, residual))
+            corrected = corrected - D * self.apply(factor.solve(residual))
             good &= (corrected >= 0).all(1)
             if not bool(good.any()):
                 return factor, D
@@ -149,11 +153,11 @@ class Iteration:
             proof = corrected[row] / corrected[row].sum()
             self._finish(row, RawResult("not_separable", None, proof, self.count, ""))
         self._keep(~good)
-        return factor[~good], D[~good]
+        return factor.select(~good), D[~good]
 
-    def _step(self, factor: Tensor, D: Tensor) -> None:
+    def _step(self, factor: Factor, D: Tensor) -> None:
         gap = (self.l * self.s).mean(1, keepdim=True)
-        ones_pull = solve(factor, self.adjoint(D))
+        ones_pull = factor.solve(self.adjoint(D))
         ones_rise = self.apply(ones_pull)
         ones_fall = D * (1.0 - ones_rise)
         denominator = ones_fall.sum(1, keepdim=True)
@@ -162,7 +166,7 @@ class Iteration:
         def direction(target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             # s dl + l ds = target, A dw - dnu = ds - infeasibility, dw = A^T dl, sum dl = 0
             g = target / self.l - infeasibility
-            rise = self.apply(solve(factor, self.adjoint(D * g)))
+            rise = self.apply(factor.solve(self.adjoint(D * g)))
             fall = D * (g - rise)
             dnu = -fall.sum(1, keepdim=True) / denominator
             dl = fall + dnu * ones_fall

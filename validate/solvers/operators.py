@@ -58,6 +58,13 @@ class RowsOperator(Operator):
     def __init__(self, matrix: Tensor) -> None:
         self.matrix = matrix
         self.rows, self.size = matrix.shape[1:]
+        self._squares: Tensor | None = None
+
+    def squares(self) -> Tensor:
+        """Squared norms of the rows, shape (B, n), computed once."""
+        if self._squares is None:
+            self._squares = self.matrix.square().sum(2)
+        return self._squares
 
     def apply(self, w: Tensor) -> Tensor:
         return (self.matrix @ w[..., None]).squeeze(-1)
@@ -84,7 +91,7 @@ class RowsOperator(Operator):
         return RowsOperator(self.matrix[keep])
 
     def scale(self) -> Tensor:
-        return self.matrix.square().sum((1, 2)).div(self.rows).sqrt()
+        return self.squares().mean(1).sqrt()
 
 
 class KroneckerOperator(Operator):
@@ -222,9 +229,9 @@ def operator_of(problems: Sequence[Problem]) -> Operator:
         )
     if isinstance(first, GaussianProblem):
         blocks = [p.matrices for p in problems if isinstance(p, GaussianProblem)]
-        return RowsOperator(
-            torch.stack([(b[:, :1] - b[:, 1:]).flatten(0, 1).flatten(1) for b in blocks])
-        )
+        rows = [(b[:, :1] - b[:, 1:]).flatten(0, 1).flatten(1) for b in blocks]
+        # One large instance is not copied again.
+        return RowsOperator(rows[0][None] if len(rows) == 1 else torch.stack(rows))
     raise TypeError(f"no operator for {type(first).__name__}")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from replica.errors import InvalidInput
 from validate.store import canonical
 
-METHODS = ("exact", "adam", "hebbian", "pseudo_inverse", "sample")
+METHODS = ("exact", "adam", "newton", "hebbian", "pseudo_inverse", "sample")
 CHAINS = 8
 
 

@@ -12,6 +12,7 @@ from replica.errors import InvalidInput
 from validate.embeddings import parse_ensemble
 from validate.problems.base import check_count
 from validate.problems.make import KINDS
+from validate.simulate import check_low_rank
 from validate.solvers.low_rank import rank_of
 from validate.sweep.cell import METHODS, Cell
 
@@ -74,6 +75,7 @@ def make_plan(
             f"samples is {samples} but the method is {method!r}; only the method sample draws "
             "points; leave it out"
         )
+    check_low_rank(method, rank_ratio)
     if time_limit is not None and not 0 < time_limit < math.inf:
         raise InvalidInput(
             f"the time limit is {time_limit} s; it must be positive and finite; leave it out for "
@@ -86,11 +88,6 @@ def make_plan(
         check_count("dim", dim, 1)
         d_out = check_count("dim_out", dim if dim_out is None else dim_out, 1)
         if rank_ratio is not None:
-            if method != "adam":
-                raise InvalidInput(
-                    f"the rank ratio {rank_ratio} was given with the method {method!r}; only adam "
-                    "trains memories of low rank; leave it out or take adam"
-                )
             rank_of(rank_ratio, dim, d_out)
         counts = _counts(facts, loads, load_unit, dim, d_out, competitors)
         sizes += [(dim, d_out, p) for p in dict.fromkeys(counts)]
