@@ -52,7 +52,7 @@ MEMORY_SCRIPT = """
 import resource, time
 from validate.decide import decide
 from validate.problems import make_problem
-problem = make_problem("original", dim=100, facts=1230, seed=(1, 0))
+problem = make_problem("original", dim=100, facts=1204, seed=(1, 0))
 start = time.perf_counter()
 verdict = decide(problem, time_limit=1500.0).verdict
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
