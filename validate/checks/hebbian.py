@@ -1,8 +1,10 @@
-"""Hebbian recall of a typical fact in the Gaussian problem: an exact finite-(d, p) law."""
+"""Hebbian recall in the Gaussian problem, typical fact and all facts: exact finite-(d, p) laws."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +13,9 @@ from scipy import special, stats
 
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
-from validate.checks.statistics import generator, mean_interval, monte_carlo_p_value
+from validate.checks.curves import curve_power, curve_test, half_point
+from validate.checks.finite_size import Cell, cell_of, summarise
+from validate.checks.statistics import clopper_pearson, generator, monte_carlo_p_value
 from validate.plotting import label_axes, new_figure, simulation_points, theory_line
 
 
@@ -30,13 +34,55 @@ def hebbian_recall(parameters: int, facts: int, competitors: int) -> float:
     >>> round(hebbian_recall(100, 1, 1), 12)
     1.0
     """
+    return noisy_recall(parameters, facts, competitors, 1.0)
+
+
+def noisy_recall(parameters: int, facts: int, competitors: int, noise: float) -> float:
+    """`hebbian_recall` if sigma were `noise` times as large: an alternative, wrong on purpose."""
     _check_sizes(parameters=parameters, facts=facts, competitors=competitors)
+    norm, weight = _norms(parameters, 161)
+    gain = norm / np.sqrt(facts) / noise
+    return float(weight @ _typical(gain, 1.0 - 1.0 / facts, competitors))
+
+
+def hebbian_every_recall(
+    parameters: int, facts: int, competitors: int, *, noise: float = 1.0
+) -> float:
+    """P(all p facts are recalled by W = sum_mu G_mu,0) in the Gaussian problem, exactly.
+
+    Given |W| the p target scores are a + z_mu - mean(z), a = |W|/p, with z_mu independent: their
+    sum is fixed. With F(b) = E Phi(b + z)^M, E prod Phi(b + z_mu)^M = F(b)^p averages the wanted
+    h(b + mean z) over mean z ~ N(0, 1/p); Gaussian smoothing is undone by a Gaussian imaginary
+    shift, F being entire:
+
+        P = E_chi E_g F( (chi_N + i g)/sqrt(p) )^p ,   g ~ N(0, 1).
+
+    `noise` multiplies sigma: 1 is the truth, others are alternatives. Raises `InvalidInput` for sizes below 1.
+
+    >>> round(hebbian_every_recall(100, 1, 1), 9)
+    1.0
+    """
+    _check_sizes(parameters=parameters, facts=facts, competitors=competitors)
+    norm, weight = _norms(parameters, 61)
+    node, mass = np.polynomial.hermite_e.hermegauss(30)
+    node, mass = node[:15], 2.0 * mass[:15] / mass.sum()  # conjugate pairs
+    z = np.linspace(-9.0, 9.0, 241)
+    dz = np.exp(-z * z / 2.0) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi)
+    total = 0.0
+    for a, w in zip(norm, weight, strict=True):
+        b = (a / noise + 1j * node) / np.sqrt(facts)
+        single = np.exp(competitors * special.log_ndtr(b[:, None] + z)) @ dz
+        total += float(w * (mass @ np.real(single**facts)))
+    return max(0.0, total)
+
+
+def _norms(parameters: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes and weights of the trapezoidal rule for chi_N, weights of sum 1."""
     law = stats.chi(parameters)
-    reach = 9.0
     centre, spread = float(law.mean()), float(law.std())
-    norm = np.linspace(max(1e-9, centre - reach * spread), centre + reach * spread, 161)
+    norm = np.linspace(max(1e-9, centre - 9.0 * spread), centre + 9.0 * spread, nodes)
     weight = law.pdf(norm) * (norm[1] - norm[0])
-    return float(weight @ _typical(norm / np.sqrt(facts), 1.0 - 1.0 / facts, competitors))
+    return norm, weight
 
 
 def hebbian_recall_limit(noise: float, competitors: int) -> float:
@@ -60,6 +106,21 @@ def _typical(gain: NDArray[np.float64], variance: float, competitors: int) -> ND
     return np.asarray(np.exp(competitors * logs) @ dz)
 
 
+def measure_hebbian(dim: int, facts: int, count: int, seed: Sequence[int]) -> dict[str, Any]:
+    """`summarise` of (share of facts recalled, all recalled) over `count` Gaussian instances.
+
+    Instance i has seed (*seed, i) and M = p - 1.
+    """
+    from validate.problems import make_problem
+
+    rows = []
+    for i in range(count):
+        problem = make_problem("gaussian", dim=dim, facts=facts, seed=(*seed, i))
+        share = problem.accuracy(problem.hebbian_memory())
+        rows.append([share, float(share == 1.0)])
+    return summarise(rows)
+
+
 def check_hebbian(
     dim: int,
     loads: Sequence[int],
@@ -67,80 +128,270 @@ def check_hebbian(
     *,
     seed: int,
     nulls: int = 20_000,
+    noise: float = 2.0,
     progress: Callable[[], None] | None = None,
+) -> Check:
+    """Measure `instances` a load, then `check_typical_recall`."""
+    _check_sizes(dim=dim, instances=instances - 1)
+    cells = []
+    for p in loads:
+        rows = []
+        for number in range(instances):
+            rows.append(measure_hebbian(dim, p, 1, (seed, 21, p, number)))
+            if progress is not None:
+                progress()
+        cells.append((p, cell_of(dim * dim, rows)))
+    return check_typical_recall(dim, cells, seed=seed, nulls=nulls, noise=noise)
+
+
+def check_typical_recall(
+    dim: int,
+    cells: Sequence[tuple[int, Cell]],
+    *,
+    seed: int,
+    nulls: int = 100_000,
+    noise: float = 1.05,
 ) -> Check:
     """Measured share of facts that the Hebbian memory recalls against the exact law.
 
-    Facts of one instance share W, so the instance is the unit: at load i, t_i is the Student
-    statistic of the instance shares against the exact mean; sum t_i^2 is compared with simulated
-    sums of independent Student variables. The shares are averages over many facts, so the Student
-    law holds well.
+    `cells`: number of facts and pooled answers of `measure_hebbian`. Facts of one instance share W,
+    so the instance is the unit: at load i, t_i is the Student statistic of the instance shares
+    against the exact mean; sum t_i^2 is compared with simulated sums of independent Student
+    variables. The shares are averages over many facts, so the Student law holds well. Named
+    alternative: sigma times `noise`.
     """
-    from validate.problems import make_problem
-
-    _check_sizes(dim=dim, instances=instances - 1)
     table: list[Record] = []
     scores, shifts = [], []
-    for p in loads:
-        shares = np.empty(instances)
-        for number in range(instances):
-            problem = make_problem("gaussian", dim=dim, facts=p, seed=(seed, 21, p, number))
-            shares[number] = problem.accuracy(problem.hebbian_memory())
-            if progress is not None:
-                progress()
+    for p, cell in cells:
         exact = hebbian_recall(dim * dim, p, p - 1)
-        limit = hebbian_recall_limit(float(np.sqrt(p)) / dim, p - 1)
-        wrong = hebbian_recall_limit(2.0 * float(np.sqrt(p)) / dim, p - 1)
-        mean, low, high = mean_interval(shares)
-        error = float(shares.std(ddof=1)) / np.sqrt(instances)
+        wrong = noisy_recall(dim * dim, p, p - 1, noise)
+        mean, error = float(cell.mean[0]), float(cell.error[0])
         if error == 0.0:
             raise InvalidInput(
-                f"all {instances} instances at p = {p} recall the same share of facts, which "
+                f"all {cell.count} instances at p = {p} recall the same share of facts, which "
                 "leaves no error estimate; choose loads where recall is neither full nor nil"
             )
+        half = float(stats.t.ppf(0.975, cell.count - 1)) * error
         scores.append((mean - exact) / error)
         shifts.append((wrong - exact) / error)
         table += [
-            {"source": "theory", "facts": p, "accuracy": exact, "limit": limit, "dim": dim},
+            {
+                "source": "theory",
+                "facts": p,
+                "accuracy": exact,
+                "limit": hebbian_recall_limit(float(np.sqrt(p)) / dim, p - 1),
+                "dim": dim,
+            },
             {
                 "source": "simulation",
                 "facts": p,
                 "accuracy": mean,
-                "low": low,
-                "high": high,
-                "instances": instances,
+                "low": mean - half,
+                "high": mean + half,
+                "instances": cell.count,
                 "dim": dim,
             },
         ]
     rng = generator(seed, 22)
-    shape = (nulls, len(scores))
-    student = rng.standard_t(instances - 1, shape)
+    freedom = np.array([cell.count - 1 for _, cell in cells])
+    student = rng.standard_t(freedom, (nulls, len(scores)))
     null = np.sort((student**2).sum(axis=1))
-    drawn = ((rng.standard_t(instances - 1, shape) + np.asarray(shifts)) ** 2).sum(axis=1)
+    moved = rng.standard_t(freedom, (nulls, len(scores))) + np.asarray(shifts)
+    drawn = (moved**2).sum(axis=1)
 
     def power_at(level: float) -> float:
         rank = int(np.floor(level * (1 + nulls)))
         return float(np.mean(drawn >= null[-rank])) if rank else 0.0
 
-    middle = len(loads) // 2
+    middle = len(cells) // 2
     theory, simulation = table[2 * middle], table[2 * middle + 1]
     return Check(
         name=f"hebbian_d{dim}",
         claim=f"Gaussian problem, d = {dim}: the Hebbian memory recalls a typical fact with "
         "probability E Φ(χ_N/√p + √(1−1/p) z)^M, N = d².",
         source="arXiv:2605.10795, Hebbian rule; finite-d law as derived in the code",
-        quantity=f"share of facts recalled at p = {loads[middle]}",
+        quantity=f"share of facts recalled at p = {cells[middle][0]}",
         predicted=f"{theory['accuracy']:.4f}",
         measured=f"{simulation['accuracy']:.4f}",
         interval=f"[{simulation['low']:.4f}, {simulation['high']:.4f}]",
-        sample_size=f"{instances} instances at each of {len(loads)} loads",
+        sample_size=f"{' + '.join(str(cell.count) for _, cell in cells)} instances at "
+        f"{len(cells)} loads",
         hypothesis="the expected share of recalled facts is the exact one at every load",
         p_value=monte_carlo_p_value(float(np.sum(np.square(scores))), null),
-        alternative="noise twice as large (the all-facts threshold 1/8 in place of 1/2)",
+        alternative="noise twice as large (the all-facts threshold 1/8 in place of 1/2)"
+        if noise == 2.0
+        else f"noise σ {100 * (noise - 1):.0f} % larger",
         power_at=power_at,
         table=table,
-        settings={"dim": dim, "facts": list(loads), "instances": instances, "seed": seed},
+        settings={"dim": dim, "facts": [p for p, _ in cells], "seed": seed},
     )
+
+
+def check_every_recall(
+    dim: int,
+    cells: Sequence[tuple[int, Cell]],
+    *,
+    seed: int,
+    noise: float = 1.05,
+    samples: int = 100_000,
+) -> Check:
+    """Number of instances in which the Hebbian memory recalls all facts: binomial, exact P.
+
+    Score test for shift and width of the curve with its exact simulated null. Named alternative:
+    sigma times `noise`.
+    """
+    facts = [p for p, _ in cells]
+    trials = [cell.count for _, cell in cells]
+    counts = [round(float(cell.mean[1]) * cell.count) for _, cell in cells]
+    exact = [hebbian_every_recall(dim * dim, p, p - 1) for p in facts]
+    wrong = [hebbian_every_recall(dim * dim, p, p - 1, noise=noise) for p in facts]
+    test = curve_test(counts, trials, exact, seed=seed, samples=samples)
+    table: list[Record] = []
+    for p, n, s, value in zip(facts, trials, counts, exact, strict=True):
+        low, high = clopper_pearson(s, n)
+        table += [
+            {"source": "theory", "facts": p, "probability": value, "dim": dim},
+            {
+                "source": "simulation",
+                "facts": p,
+                "probability": s / n,
+                "low": low,
+                "high": high,
+                "instances": n,
+                "dim": dim,
+            },
+        ]
+    middle = len(facts) // 2
+    shown = table[2 * middle + 1]
+    return Check(
+        name=f"hebbian_every_d{dim}",
+        claim=f"Gaussian problem, d = {dim}: the Hebbian memory recalls every fact with the exact "
+        "probability E F((χ_N + i g)/√p)^p, F(b) = E Φ(b + z)^M.",
+        source="Hebbian rule; finite-d law as derived in the code",
+        quantity=f"P(all facts recalled) at p = {facts[middle]}",
+        predicted=f"{exact[middle]:.4f}",
+        measured=f"{shown['probability']:.4f}",
+        interval=f"[{shown['low']:.4f}, {shown['high']:.4f}]",
+        sample_size=f"{sum(trials)} instances at {len(facts)} loads",
+        hypothesis="the number of instances recalled in full is binomial with the exact "
+        "probability at every load",
+        p_value=test.p_value,
+        alternative=f"noise σ {100 * (noise - 1):.0f} % larger",
+        power_at=lambda level: curve_power(test, trials, exact, wrong, level=level, seed=seed + 1),
+        table=table,
+        settings={"dim": dim, "facts": facts, "instances": trials, "seed": seed},
+    )
+
+
+def half_load(dim: int, *, every: bool) -> float:
+    """Number of facts (interpolated) with exact finite-d recall probability 1/2, M = p - 1.
+
+    >>> half_load(10, every=True) < half_load(10, every=False)
+    True
+    """
+    law = hebbian_every_recall if every else hebbian_recall
+
+    @lru_cache(maxsize=64)
+    def excess(p: int) -> float:
+        return law(dim * dim, p, p - 1) - 0.5
+
+    low, high = 2, 4
+    while excess(high) > 0:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return low + excess(low) / (excess(low) - excess(high))
+
+
+def check_thresholds(
+    dim: int, typical: Sequence[tuple[int, Cell]], every: Sequence[tuple[int, Cell]]
+) -> Check:
+    """Loads of half recall, typical and of every fact, in all their forms; measured.
+
+    Measured points: weighted straight line through Phi^{-1}(recall) for a typical fact, maximum
+    likelihood with its profile interval for every fact. Beside them the exact finite-d values, the
+    certified finite-p ones for large d (`numerics.hebbian_threshold`) and the limits 1/2 and 1/8.
+    """
+    from numerics.hebbian_threshold import threshold
+
+    table: list[Record] = []
+    lines = []
+    for name, limit in (("typical", 0.5), ("every", 0.125)):
+        if name == "typical":
+            value, low, high = _half_by_line(typical)
+        else:
+            fit = half_point(
+                [p for p, _ in every],
+                [round(float(cell.mean[1]) * cell.count) for _, cell in every],
+                [cell.count for _, cell in every],
+            )
+            value, low, high = fit.value, fit.low, fit.high
+        exact = half_load(dim, every=name == "every")
+        u = threshold(round(exact), every=name == "every", digits=6).to_float_lossy()
+        load = {
+            "exact at this d": _load(exact, dim),
+            "finite p, large d": float(np.log(round(exact)) / u**2),
+            "limit": limit,
+        }
+        table += [
+            {"source": "theory", "recall": name, "form": form, "load": x}
+            for form, x in load.items()
+        ]
+        table.append(
+            {
+                "source": "simulation",
+                "recall": name,
+                "facts": value,
+                "load": _load(value, dim),
+                "low": _load(low, dim),
+                "high": _load(high, dim),
+            }
+        )
+        lines.append((load, table[-1]))
+    (one, one_measured), (every_one, every_measured) = lines
+    return Check(
+        name=f"hebbian_thresholds_d{dim}",
+        claim="Half of the facts are lost by the Hebbian memory at the load α = 1/2, the first one "
+        "at α = 1/8, both in the limit p → ∞; at finite p the loads are far from these.",
+        source="arXiv:2605.10795 (1/2); arXiv:2605.05189, d² = 8 n log n (1/8); finite-p forms",
+        quantity=f"load α = p log p/d² of half recall at d = {dim}: typical fact; every fact",
+        predicted=f"{one['exact at this d']:.3f}; {every_one['exact at this d']:.3f}",
+        measured=f"{one_measured['load']:.3f}; {every_measured['load']:.3f}",
+        interval=f"[{one_measured['low']:.3f}, {one_measured['high']:.3f}]; "
+        f"[{every_measured['low']:.3f}, {every_measured['high']:.3f}]",
+        sample_size=f"{sum(c.count for _, c in [*typical, *every])} instances",
+        remark=f"Finite-p values for large d: {one['finite p, large d']:.3f} and "
+        f"{every_one['finite p, large d']:.3f}; limits 1/2 and 1/8.",
+        table=table,
+        settings={"dim": dim},
+    )
+
+
+def _load(facts: float, dim: int) -> float:
+    return float(facts * np.log(facts) / dim**2)
+
+
+def _half_by_line(cells: Sequence[tuple[int, Cell]]) -> tuple[float, float, float]:
+    """Root of a weighted line through Phi^{-1}(mean share) against p, with a 95 % interval."""
+    used = [(p, c) for p, c in cells if 0.2 < float(c.mean[0]) < 0.8 and float(c.error[0]) > 0]
+    if len(used) < 2:
+        raise InvalidInput(
+            "fewer than two loads have a typical recall between 0.2 and 0.8, so the half point is "
+            "not determined; add loads there"
+        )
+    p = np.array([float(x) for x, _ in used])
+    share = np.array([float(c.mean[0]) for _, c in used])
+    y = special.ndtri(share)
+    error = np.array([float(c.error[0]) for _, c in used]) / stats.norm.pdf(y)
+    centre = float(p.mean())
+    design = np.stack([np.ones_like(p), p - centre], axis=1) / error[:, None]
+    covariance = np.linalg.inv(design.T @ design)
+    a, b = covariance @ design.T @ (y / error)
+    shift = -a / b
+    gradient = np.array([-1.0 / b, a / b**2])
+    half = 1.96 * float(np.sqrt(gradient @ covariance @ gradient))
+    return centre + shift, centre + shift - half, centre + shift + half
 
 
 def plot_hebbian(check: Check) -> Figure:
@@ -167,6 +418,49 @@ def plot_hebbian(check: Check) -> Figure:
     label_axes(
         axes, "facts $p$", "share of facts recalled", title=f"$d={dim}$", legend="upper right"
     )
+    return figure
+
+
+def plot_every(check: Check, typical: Check | None = None) -> Figure:
+    """P(all facts recalled) against p: exact law and points; the typical law beside it."""
+    figure, axes = new_figure()
+    dim = int(check.settings["dim"])
+    measured = check.select("simulation")
+    last = max(r["facts"] for r in measured)
+    grid = list(range(2, int(1.25 * last) + 1, max(1, last // 40)))
+    every = [hebbian_every_recall(dim * dim, p, p - 1) for p in grid]
+    theory_line(axes, grid, every, series=0, label="every fact, exact")
+    simulation_points(
+        axes,
+        [r["facts"] for r in measured],
+        [r["probability"] for r in measured],
+        [r["low"] for r in measured],
+        [r["high"] for r in measured],
+        series=0,
+        label="every fact, measured",
+    )
+    if typical is not None:
+        rows = typical.select("simulation")
+        end = max(r["facts"] for r in rows)
+        wide = np.unique(np.linspace(2, 1.05 * end, 60).astype(int)).tolist()
+        theory_line(
+            axes,
+            wide,
+            [hebbian_recall(dim * dim, p, p - 1) for p in wide],
+            series=1,
+            label="typical fact, exact",
+        )
+        simulation_points(
+            axes,
+            [r["facts"] for r in rows],
+            [r["accuracy"] for r in rows],
+            [r["low"] for r in rows],
+            [r["high"] for r in rows],
+            series=1,
+            label="typical fact, measured",
+        )
+    axes.set_ylim(-0.03, 1.03)
+    label_axes(axes, "facts $p$", "recall", title=f"$d={dim}$, Hebb", legend="upper right")
     return figure
 
 
