@@ -23,6 +23,7 @@ def adam(
     problem: Problem,
     *,
     learning_rate: float = 0.2,
+    final_learning_rate: float | None = None,
     weight_decay: float = 0.0,
     maximum_steps: int = 3000,
     check_every: int = 25,
@@ -33,9 +34,13 @@ def adam(
     Starts at W = 0 (the problem is convex, so the start does not choose the answer). Scores are
     divided by sqrt(N), N = dim_in dim_out, which makes `learning_rate` mean the same at every size;
     the W returned is divided by it instead (at d = 20 the default moves W by 0.01 a step). In the
-    convention sum_mu loss + (lambda N / 2) |W|^2 of that W, lambda = p `weight_decay`. Stops when
-    every fact is recalled (`stop_when_perfect`), when
-    neither loss nor accuracy has improved for 20 checks, or after `maximum_steps`.
+    convention sum_mu loss + (lambda N / 2) |W|^2 of that W, lambda = p `weight_decay`; the decay
+    enters as a term of the gradient, so the minimiser is that of the ridge problem.
+
+    Stops when every fact is recalled (`stop_when_perfect`), when neither loss nor accuracy has
+    improved for 20 checks, or after `maximum_steps`. With a `final_learning_rate` the rate falls
+    to it geometrically over `maximum_steps`, and a stall stops nothing: a constant rate circles
+    the minimiser, a falling one settles there.
 
     Raises `InvalidInput` for a learning rate, decay or step count out of range.
 
@@ -48,6 +53,12 @@ def adam(
         raise InvalidInput(
             f"the weight decay is {weight_decay}; it must be finite and at least 0; give one"
         )
+    if final_learning_rate is not None and not 0.0 < final_learning_rate <= learning_rate:
+        raise InvalidInput(
+            f"the final learning rate is {final_learning_rate}; it must be positive and at most "
+            f"the first, {learning_rate}; give such a number"
+        )
+    fall = 1.0 if final_learning_rate is None else final_learning_rate / learning_rate
     scale = 1.0 / math.sqrt(problem.parameters)
     W = torch.zeros(
         problem.dim_out,
@@ -57,7 +68,8 @@ def adam(
         requires_grad=True,
     )
     optimiser = torch.optim.Adam([W], lr=learning_rate, weight_decay=weight_decay)
-    watch = Watch(stop_when_perfect)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimiser, fall ** (1.0 / maximum_steps))
+    watch = Watch(stop_when_perfect, stop_when_stalled=final_learning_rate is None)
     with threads_for(problem.parameters):
         for step in range(maximum_steps + 1):
             scores = problem.scores(W * scale)
@@ -69,6 +81,7 @@ def adam(
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
+            schedule.step()
     stop = reason or f"the limit of {maximum_steps} steps was reached"
     weights = (W * scale).detach()
     return Learned(weights, problem.accuracy(weights), watch.history, stop)
@@ -77,9 +90,10 @@ def adam(
 class Watch:
     """Keeps the history of a training run and says when to stop."""
 
-    def __init__(self, stop_when_perfect: bool) -> None:
+    def __init__(self, stop_when_perfect: bool, stop_when_stalled: bool = True) -> None:
         self.history: list[Snapshot] = []
         self.stop_when_perfect = stop_when_perfect
+        self.stop_when_stalled = stop_when_stalled
         self._best_loss, self._best_accuracy, self._stalled = math.inf, -1.0, 0
 
     def record(self, step: int, loss: torch.Tensor, scores: torch.Tensor) -> str:
@@ -95,7 +109,7 @@ class Watch:
         self._stalled = 0 if better else self._stalled + 1
         self._best_loss = min(self._best_loss, value)
         self._best_accuracy = max(self._best_accuracy, accuracy)
-        if self._stalled >= STALLED_CHECKS:
+        if self.stop_when_stalled and self._stalled >= STALLED_CHECKS:
             return "neither loss nor accuracy improves any more"
         return ""
 

@@ -18,15 +18,19 @@ def newton_cg(
     *,
     maximum_steps: int = 200,
     maximum_inner: int = 100,
+    radius: float | None = None,
+    enough: Callable[[Tensor, Tensor], bool] | None = None,
 ) -> tuple[Tensor, str]:
     """Minimise a smooth, possibly nonconvex function of a vector; returns the point and why.
 
     Each step minimises the quadratic model within the trust radius by conjugate gradients, which
     stop at the boundary or at a direction of negative curvature. `record(step, x, loss)` sees every
-    accepted point and ends the run by returning a sentence.
+    accepted point and ends the run by returning a sentence; `enough(x, gradient)` ends it as well.
+    `radius` is the first trust radius (default a tenth of the start).
     """
     x = start.detach().clone()
-    radius = 0.1 * float(x.norm()) + 1e-3
+    if radius is None:
+        radius = 0.1 * float(x.norm()) + 1e-3
     for step in range(maximum_steps):
         point = x.clone().requires_grad_()
         loss = objective(point)
@@ -35,6 +39,8 @@ def newton_cg(
         if reason:
             return x, reason
         g = gradient.detach()
+        if enough is not None and enough(x, g):
+            return x, "the gradient is as small as asked for"
         if float(g.norm()) < 1e-12:
             return x, "the gradient vanishes"
 
@@ -43,8 +49,7 @@ def newton_cg(
             return product
 
         move, predicted, on_boundary = _inner(hessian, g, radius, maximum_inner)
-        with torch.no_grad():
-            gain = float(loss - objective(x + move))
+        gain = _gain(objective, x, move, loss.detach(), g, predicted)
         ratio = gain / predicted if predicted > 0 else -1.0
         if ratio > 1e-4:
             x = x + move
@@ -56,6 +61,19 @@ def newton_cg(
             return x, "the trust region shrank to rounding"
     record(maximum_steps, x, objective(x).detach())
     return x, f"the limit of {maximum_steps} Newton steps was reached"
+
+
+def _gain(
+    objective: Objective, x: Tensor, move: Tensor, loss: Tensor, g: Tensor, predicted: float
+) -> float:
+    """Decrease of the loss along the step."""
+    if predicted > 1e-9 * abs(float(loss)):
+        with torch.no_grad():
+            return float(loss - objective(x + move))
+    # The difference of two losses would be rounding: integrate the slope (trapezoidal rule).
+    point = (x + move).requires_grad_()
+    (after,) = torch.autograd.grad(objective(point), point)
+    return -0.5 * float((g + after) @ move)
 
 
 def _inner(
