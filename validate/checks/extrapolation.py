@@ -1,0 +1,316 @@
+"""Where 50 % points go as d grows: a common fit of success curves, and the test of its limit.
+
+At dimension d the theory predicts the curve P = Phi(U_d(log p)). The data are fitted by
+
+    P = Phi( s_d U_d(log p - log r_d) ),     r_d = 1 + a + sum_j b_j x_{j,d},
+
+with a width s_d of its own at every d: the 50 % point lies at r_d times the predicted one, and
+1 + a is its limit when the corrections x_{j,d} (1/d, delta/d) have died out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from replica.errors import InvalidInput
+from validate.checks.statistics import generator, monte_carlo_p_value
+from validate.checks.theory_curve import TheoryCurve
+
+Floats = NDArray[np.float64]
+STEPS = 30
+_LEAST_INFORMATION = 1e-9
+
+
+Curve = tuple[Floats, Floats]
+"""Nodes of log p, increasing, and U = Phi^{-1}(P) there; linear between and beyond them."""
+
+
+def theory_probit(theory: TheoryCurve, half: float | None = None) -> Curve:
+    """The exact curve, with its 50 % point moved (in ratio) to `half` if given."""
+    move = 0.0 if half is None else float(np.log(half / theory.half))
+    log_facts = np.log(theory.facts.astype(float)) + move
+    return log_facts, np.asarray(special.ndtri(theory.probability))
+
+
+def straight_probit(half: float, width: float) -> Curve:
+    """U = -(log p - log half)/width, for a threshold whose curve is not known otherwise."""
+    if not (half > 0.0 and width > 0.0):
+        raise InvalidInput(f"half is {half} and width {width}; both must be positive")
+    log_half = float(np.log(half))
+    return np.array([log_half - width, log_half + width]), np.array([1.0, -1.0])
+
+
+@dataclass(frozen=True)
+class DimensionCounts:
+    """Counts at one dimension, the predicted curve, and the corrections x_j that may shift it.
+
+    `facts`, `successes`, `trials`: lists of one length, at least two loads; `curve`: the
+    prediction; `corrections`: the x_j.
+    """
+
+    curve: Curve
+    facts: Sequence[int]
+    successes: Sequence[int]
+    trials: Sequence[int]
+    corrections: tuple[float, ...]
+
+
+class ShiftModel:
+    """The common fit. Parameters theta = (a, b_1, ..., b_J, log s_d of every dimension).
+
+    Raises `InvalidInput` for counts that do not fit together or for fewer dimensions than
+    parameters of the shift.
+    """
+
+    def __init__(self, data: Sequence[DimensionCounts]) -> None:
+        sizes = {len(d.corrections) for d in data}
+        if len(sizes) != 1:
+            raise InvalidInput("every dimension needs the same number of corrections to the limit")
+        self.corrections = sizes.pop()
+        if len(data) < self.corrections + 1:
+            raise InvalidInput(
+                f"{len(data)} dimensions cannot determine a limit and {self.corrections} "
+                "corrections; measure at more dimensions"
+            )
+        if any(
+            not (len(d.facts) == len(d.successes) == len(d.trials)) or min(d.trials, default=0) < 1
+            for d in data
+        ):
+            raise InvalidInput("facts, successes and trials must be lists of one length; n >= 1")
+        if any(len(d.facts) < 2 for d in data):
+            raise InvalidInput("a 50 % point needs at least two loads at every dimension; add some")
+        self.data = list(data)
+        self.group = np.repeat(np.arange(len(data)), [len(d.facts) for d in data])
+        self.log_facts = np.log(np.concatenate([np.asarray(d.facts, dtype=float) for d in data]))
+        self.trials = np.concatenate([np.asarray(d.trials, dtype=np.int64) for d in data])
+        self.successes = np.concatenate([np.asarray(d.successes, dtype=np.int64) for d in data])
+        x = np.array([d.corrections for d in data], dtype=float).reshape(len(data), -1)
+        self.design = np.hstack([np.ones((len(data), 1)), x])
+        self.size = self.design.shape[1] + len(data)
+
+    def _curve(self, u: Floats) -> tuple[Floats, Floats]:
+        """U and dU/d(log p) at log p = u, shape (..., I), continued linearly beyond the nodes."""
+        value, slope = np.empty_like(u), np.empty_like(u)
+        for g, d in enumerate(self.data):
+            x, y = d.curve
+            columns = self.group == g
+            at = u[..., columns]
+            left = np.clip(np.searchsorted(x, at) - 1, 0, x.size - 2)
+            s = (y[left + 1] - y[left]) / (x[left + 1] - x[left])
+            value[..., columns] = y[left] + s * (at - x[left])
+            slope[..., columns] = s
+        return value, slope
+
+    def ratios(self, theta: Floats) -> Floats:
+        """r_d of every dimension, shape (..., D)."""
+        shift = theta[..., : self.design.shape[1]] @ self.design.T
+        return np.asarray(np.maximum(1.0 + shift, 0.05))
+
+    def probit(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Phi^{-1}(P) at every load and its derivatives, shapes (..., I) and (..., I, P)."""
+        ratio = self.ratios(theta)[..., self.group]
+        scale = np.exp(theta[..., self.design.shape[1] :])[..., self.group]
+        value, slope = self._curve(self.log_facts - np.log(ratio))
+        eta = scale * value
+        shift = (-scale * slope / ratio)[..., None] * self.design[self.group]
+        width = eta[..., None] * (self.group[:, None] == np.arange(len(self.data)))
+        return eta, np.concatenate([shift, width], axis=-1)
+
+    def probabilities(self, theta: Floats) -> Floats:
+        """P at every load."""
+        return np.clip(special.ndtr(self.probit(theta)[0]), 1e-12, 1.0 - 1e-12)
+
+    def log_likelihood(self, theta: Floats, successes: ArrayLike) -> Floats:
+        """Log likelihood without its constant."""
+        s, eta = np.asarray(successes), self.probit(theta)[0]
+        value = s * special.log_ndtr(eta) + (self.trials - s) * special.log_ndtr(-eta)
+        return np.asarray(value.sum(axis=-1))
+
+    def score(self, theta: Floats, successes: ArrayLike) -> tuple[Floats, Floats]:
+        """Gradient of the log likelihood and Fisher information, (..., P) and (..., P, P)."""
+        eta, jacobian = self.probit(theta)
+        p = np.clip(special.ndtr(eta), 1e-12, 1.0 - 1e-12)
+        density = np.exp(-eta * eta / 2.0) / np.sqrt(2.0 * np.pi)
+        weight = density / (p * (1.0 - p))
+        gradient = np.einsum("...i,...ip->...p", weight * (successes - self.trials * p), jacobian)
+        information = np.einsum(
+            "...i,...ip,...iq->...pq", self.trials * density * weight, jacobian, jacobian
+        )
+        return gradient, information
+
+    def fit(
+        self,
+        successes: ArrayLike,
+        *,
+        fixed: dict[int, ArrayLike] | None = None,
+        start: Floats | None = None,
+        steps: int = STEPS,
+    ) -> Floats:
+        """Maximum likelihood for every row of `successes` (..., I); `fixed` holds parameters.
+
+        Damped Fisher scoring from `start` (default a = b = 0, s = 1). `fixed` maps a position in
+        theta to its value.
+        """
+        s = np.asarray(successes, dtype=float)
+        fixed = fixed or {}
+        shapes = [np.shape(v) for v in fixed.values()]
+        lead = np.broadcast_shapes(s.shape[:-1], *shapes)
+        theta = np.zeros((*lead, self.size))
+        if start is not None:
+            theta += start
+        free = [k for k in range(self.size) if k not in fixed]
+        for k, value in fixed.items():
+            theta[..., k] = value
+        reach = np.full(self.size, 0.5)
+        reach[: self.design.shape[1]] = 0.1 / np.abs(self.design).max(axis=0)
+        for _ in range(steps):
+            gradient, information = self.score(theta, s)
+            sub = information[..., free, :][..., free]
+            size = np.einsum("...pp->...p", sub)
+            ridge = _LEAST_INFORMATION * (size + size.max(axis=-1, keepdims=True))
+            sub = sub + ridge[..., None] * np.eye(len(free))
+            move = np.linalg.solve(sub, gradient[..., free, None])[..., 0]
+            move = np.clip(move, -reach[free], reach[free])
+            theta[..., free] += move
+            theta[..., self.design.shape[1] :] = np.clip(
+                theta[..., self.design.shape[1] :], -2.5, 2.5
+            )
+            if np.abs(move / reach[free]).max() < 1e-9:
+                break
+        return theta
+
+    def deviation(self, theta: Floats, successes: ArrayLike, position: int) -> Floats:
+        """Standardised score of parameter `position` at a fit that holds it: z ~ N(0, 1) if true.
+
+        z = U_k / sqrt(I_kk - I_kr I_rr^{-1} I_rk), r the other parameters. Source: Rao 1948.
+        """
+        gradient, information = self.score(theta, successes)
+        rest = [k for k in range(self.size) if k != position]
+        inner = information[..., rest, :][..., rest]
+        inner = inner + _LEAST_INFORMATION * np.einsum("...pp->...", inner)[
+            ..., None, None
+        ] * np.eye(len(rest))
+        cross = information[..., rest, position]
+        left = np.linalg.solve(inner, cross[..., None])[..., 0]
+        variance = information[..., position, position] - (cross * left).sum(axis=-1)
+        # At a fit the other gradients vanish; what rounding left of them is projected out.
+        score = gradient[..., position] - (left * gradient[..., rest]).sum(axis=-1)
+        return np.asarray(score / np.sqrt(np.maximum(variance, 1e-300)))
+
+
+@dataclass(frozen=True)
+class LimitTest:
+    """Test of a = `limit`: p-value, fits with and without it, intervals, power."""
+
+    model: ShiftModel
+    limit: float
+    statistic: float
+    p_value: float
+    null: Floats
+    held: Floats
+    free: Floats
+
+    def critical_value(self, level: float) -> float:
+        """Least |z| rejected at `level`; infinite if the null sample is too small."""
+        rank = int(np.floor(level * (1 + self.null.size)))
+        return float(self.null[-rank]) if rank >= 1 else float("inf")
+
+    def interval(self, position: int, confidence: float = 0.95) -> tuple[float, float]:
+        """All values of parameter `position` that the likelihood ratio does not reject."""
+        return profile_interval(self.model, self.free, position, confidence)
+
+    def power(self, alternative: float, level: float, *, seed: int, samples: int = 2000) -> float:
+        """P(rejection at `level`) if a were `alternative`, corrections and widths as fitted."""
+        theta = self.held.copy()
+        theta[0] = alternative
+        counts = draw(self.model, theta, seed=seed, samples=samples)
+        z = np.abs(deviations(self.model, counts, self.limit, self.held))
+        return float(np.mean(z >= self.critical_value(level) * (1.0 - 1e-9)))
+
+    def lack_of_fit(self) -> tuple[float, int]:
+        """Deviance of the free fit from one rate a load, and its degrees of freedom."""
+        s, n = self.model.successes, self.model.trials
+        rate = s / n
+        best = (special.xlogy(s, rate) + special.xlogy(n - s, 1.0 - rate)).sum()
+        gap = 2.0 * float(best - self.model.log_likelihood(self.free, s))
+        return gap, s.size - self.model.size
+
+
+def limit_test(
+    model: ShiftModel, limit: float = 0.0, *, seed: int, samples: int = 20_000
+) -> LimitTest:
+    """Is a = `limit`? Score test; the null law is simulated at the fit that holds a.
+
+    The null sample is drawn with corrections and widths as fitted under the hypothesis and refits
+    them every time (parametric bootstrap), so the p-value accounts for what was fitted.
+    """
+    held = model.fit(model.successes, fixed={0: limit})
+    statistic = abs(float(model.deviation(held, model.successes, 0)))
+    null = np.abs(deviations(model, draw(model, held, seed=seed, samples=samples), limit, held))
+    return LimitTest(
+        model,
+        limit,
+        statistic,
+        monte_carlo_p_value(statistic, null),
+        np.sort(null),
+        held,
+        model.fit(model.successes),
+    )
+
+
+def draw(model: ShiftModel, theta: Floats, *, seed: int, samples: int) -> NDArray[np.int64]:
+    """Counts of success drawn from the model, shape (samples, I)."""
+    p = model.probabilities(theta)
+    return generator(seed, 72).binomial(model.trials, p, (samples, model.trials.size))
+
+
+def deviations(model: ShiftModel, counts: NDArray[np.int64], limit: float, start: Floats) -> Floats:
+    """Standardised scores of a = `limit`, every row refitted from `start`; in blocks of rows."""
+    parts = []
+    for first in range(0, len(counts), 2000):
+        block = counts[first : first + 2000]
+        fits = model.fit(block, fixed={0: limit}, start=start, steps=8)
+        parts.append(model.deviation(fits, block, 0))
+    return np.concatenate(parts)
+
+
+def profile_interval(
+    model: ShiftModel, best: Floats, position: int, confidence: float = 0.95
+) -> tuple[float, float]:
+    """{v : 2 (l_max - max over the rest of l at theta_position = v) <= chi^2 quantile}."""
+    peak = float(model.log_likelihood(best, model.successes))
+    allowed = float(special.chdtri(1, 1.0 - confidence)) / 2.0
+    information = model.score(best, model.successes)[1]
+    width = float(np.sqrt(np.linalg.pinv(information)[position, position]))
+    ends = []
+    for side in (-1.0, 1.0):
+        for reach in (3.0, 8.0, 25.0):
+            grid = best[position] + side * np.linspace(0.0, reach * width, 61)
+            fits = model.fit(
+                np.broadcast_to(model.successes, (grid.size, model.successes.size)),
+                fixed={position: grid},
+                start=best,
+            )
+            excess = peak - model.log_likelihood(fits, model.successes) - allowed
+            beyond = np.flatnonzero(excess > 0.0)
+            if beyond.size:
+                at = max(1, int(beyond[0]))
+                share = -excess[at - 1] / (excess[at] - excess[at - 1])
+                ends.append(float(grid[at - 1] + share * (grid[at] - grid[at - 1])))
+                break
+        else:
+            ends.append(side * float("inf"))
+    return ends[0], ends[1]
+
+
+def single_shift(counts: DimensionCounts, confidence: float = 0.95) -> tuple[float, float, float]:
+    """r_d of one dimension alone, with its likelihood interval: (ratio, low, high)."""
+    model = ShiftModel([replace(counts, corrections=())])
+    best = model.fit(model.successes)
+    low, high = profile_interval(model, best, 0, confidence)
+    return 1.0 + float(best[0]), 1.0 + low, 1.0 + high
