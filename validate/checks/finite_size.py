@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from replica.errors import InvalidInput
+from validate.checks.statistics import generator, monte_carlo_p_value
 
 Floats = NDArray[np.float64]
 
@@ -186,3 +187,40 @@ def distance(limit: Limit, difference: ArrayLike, extra: ArrayLike | None = None
     if extra is not None:
         covariance = covariance + np.diag(np.asarray(extra, dtype=float) ** 2)
     return float(d @ np.linalg.solve(covariance, d))
+
+
+@dataclass(frozen=True)
+class SquaresTest:
+    """Sum of squares of independent Student variables, its null and alternative sample (sorted)."""
+
+    p_value: float
+    null: Floats
+    moved: Floats
+
+    def power(self, level: float) -> float:
+        """P(reject at `level`) under the alternative."""
+        rank = int(np.floor(level * (1 + self.null.size)))
+        return float(np.mean(self.moved >= self.null[-rank])) if rank else 0.0
+
+
+def squares_test(
+    statistics: ArrayLike,
+    shifts: ArrayLike,
+    degrees: ArrayLike,
+    *,
+    seed: Sequence[int],
+    samples: int = 200_000,
+) -> SquaresTest:
+    """Are independent Student statistics t_i, `degrees` nu_i, all centred? sum t_i^2, simulated.
+
+    `shifts`: means of the t_i under the named alternative, in standard errors. The p-value counts
+    simulated sums, so it is valid at every number of degrees of freedom.
+
+    >>> squares_test([0.1, -0.2], [9.0, 9.0], [30, 30], seed=[0], samples=2000).p_value > 0.9
+    True
+    """
+    t, move = np.asarray(statistics, dtype=float), np.asarray(shifts, dtype=float)
+    draws = generator(*seed).standard_t(np.asarray(degrees, dtype=float), (samples, t.size))
+    null = np.sort((draws**2).sum(axis=1))
+    moved = np.sort(((draws + move) ** 2).sum(axis=1))
+    return SquaresTest(monte_carlo_p_value(float((t**2).sum()), null), null, moved)

@@ -14,8 +14,8 @@ from scipy import special, stats
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
 from validate.checks.curves import curve_power, curve_test, half_point
-from validate.checks.finite_size import Cell, cell_of, summarise
-from validate.checks.statistics import clopper_pearson, generator, monte_carlo_p_value
+from validate.checks.finite_size import Cell, cell_of, squares_test, summarise
+from validate.checks.statistics import clopper_pearson
 from validate.plotting import label_axes, new_figure, simulation_points, theory_line
 
 
@@ -57,7 +57,8 @@ def hebbian_every_recall(
 
         P = E_chi E_g F( (chi_N + i g)/sqrt(p) )^p ,   g ~ N(0, 1).
 
-    `noise` multiplies sigma: 1 is the truth, others are alternatives. Raises `InvalidInput` for sizes below 1.
+    `noise` multiplies sigma: 1 is the truth, others are alternatives. Raises `InvalidInput` for
+    sizes below 1.
 
     >>> round(hebbian_every_recall(100, 1, 1), 9)
     1.0
@@ -192,17 +193,8 @@ def check_typical_recall(
                 "dim": dim,
             },
         ]
-    rng = generator(seed, 22)
-    freedom = np.array([cell.count - 1 for _, cell in cells])
-    student = rng.standard_t(freedom, (nulls, len(scores)))
-    null = np.sort((student**2).sum(axis=1))
-    moved = rng.standard_t(freedom, (nulls, len(scores))) + np.asarray(shifts)
-    drawn = (moved**2).sum(axis=1)
-
-    def power_at(level: float) -> float:
-        rank = int(np.floor(level * (1 + nulls)))
-        return float(np.mean(drawn >= null[-rank])) if rank else 0.0
-
+    freedom = [cell.count - 1 for _, cell in cells]
+    test = squares_test(scores, shifts, freedom, seed=(seed, 22), samples=nulls)
     middle = len(cells) // 2
     theory, simulation = table[2 * middle], table[2 * middle + 1]
     return Check(
@@ -217,11 +209,11 @@ def check_typical_recall(
         sample_size=f"{' + '.join(str(cell.count) for _, cell in cells)} instances at "
         f"{len(cells)} loads",
         hypothesis="the expected share of recalled facts is the exact one at every load",
-        p_value=monte_carlo_p_value(float(np.sum(np.square(scores))), null),
+        p_value=test.p_value,
         alternative="noise twice as large (the all-facts threshold 1/8 in place of 1/2)"
         if noise == 2.0
         else f"noise σ {100 * (noise - 1):.0f} % larger",
-        power_at=power_at,
+        power_at=test.power,
         table=table,
         settings={"dim": dim, "facts": [p for p, _ in cells], "seed": seed},
     )

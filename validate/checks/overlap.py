@@ -21,12 +21,16 @@ from numpy.typing import NDArray
 
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
-from validate.checks.finite_size import Cell, cell_of, extrapolate, summarise
-from validate.checks.statistics import generator, monte_carlo_p_value
+from validate.checks.finite_size import (
+    Cell,
+    cell_of,
+    extrapolate,
+    squares_test,
+    summarise,
+)
 from validate.plotting import label_axes, new_figure, simulation_points, theory_line
 
 Floats = NDArray[np.float64]
-NULLS = 200_000
 
 
 def measure_overlaps(
@@ -208,15 +212,7 @@ def check_overlap(
                 "t": statistics[-1],
             }
         )
-    rng = generator(seed, 41)
-    draws = rng.standard_t(np.array(degrees), (NULLS, len(degrees)))
-    null = np.sort((draws**2).sum(axis=1))
-    moved = ((draws[:40_000] + np.array(shifts)) ** 2).sum(axis=1)
-
-    def power_at(level: float) -> float:
-        rank = int(np.floor(level * (1 + NULLS)))
-        return float(np.mean(moved >= null[-rank])) if rank else 0.0
-
+    test = squares_test(statistics, shifts, degrees, seed=(seed, 41))
     load, q, measured, low, high = limits[-1]
     missed = sum(c.missed for c in cells)
     doubtful = sum(len(c.worst) for c in cells)
@@ -233,9 +229,9 @@ def check_overlap(
         interval=f"[{low:.4f}, {high:.4f}]",
         sample_size=f"{total} sampled instances, {len(limits)} loads, d = {dims}",
         hypothesis="the mean overlap tends to the saddle point at every load",
-        p_value=monte_carlo_p_value(float(np.sum(np.square(statistics))), null),
+        p_value=test.p_value,
         alternative="q = 2α, α = γ log(M + 1)",
-        power_at=power_at,
+        power_at=test.power,
         undecided=missed,
         remark=f"Chains of {doubtful} of {total} instances have an R-hat above 1.05 (largest "
         f"{max(c.r_hat for c in cells):.3f}, least effective sample size "
