@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from numerics.trained.catalogue import loss_by_name
+from numerics.trained.fixed_point import solve
 from numerics.trained.losses.base import Array, Loss
 from numerics.trained.population import REPLICATES, Population, draw_population
 from numerics.trained.predict import check_point
@@ -105,12 +106,18 @@ def laws_at(
     levels: tuple[float, ...] = LEVELS,
 ) -> ScoreLaws:
     """The laws at a fixed point already solved."""
-    population = None if solution.equations is None else solution.equations.ensemble
-    if (
-        not isinstance(population, Population)
-        or population.size < REPLICATES * _LEAST_FACTS  # too few for a quantile in each replicate
-    ):
-        population = draw_population(competitors, 4 * _LEAST_FACTS, seed + 1)
+    equations = solution.equations
+    ensemble = None if equations is None else equations.ensemble
+    if isinstance(ensemble, Population) and ensemble.size >= REPLICATES * _LEAST_FACTS:
+        population = ensemble
+    else:
+        population = draw_population(competitors, _LEAST_FACTS, seed)
+        if equations is not None and isinstance(ensemble, Population):
+            # too few facts for quantiles: solved again on more, so that the root's error is theirs
+            equations = replace(equations, ensemble=population)
+            solution = replace(
+                solution, equations=equations, state=solve(equations, solution.state)
+            )
 
     def observables(fields: Population, point: Array) -> Array:
         table = _scores(fields, loss, point)  # (3, R, n)
