@@ -133,6 +133,53 @@ def test_other_code_gives_other_keys_and_a_change_while_running_is_refused(
         run_units([interval(1)], store=store)
 
 
+def test_a_sweep_in_the_store_joins_the_ladder_and_shares_the_file(tmp_path: Path) -> None:
+    """Counts of the sweep are added to the report's own; both read only their rows."""
+    from tests.validate.small_report import SMALL
+    from validate.report.presets import EXAMPLE, Preset
+    from validate.report.run import run as report
+    from validate.sweep import make_plan, results_frame, run
+
+    plan = make_plan("decoupled", dims=[5], facts=[11, 13], seeds=6, root=3)
+    other = make_plan("decoupled", dims=[5], facts=[11], seeds=2, ensemble="sphere")
+    preset = Preset("ladder", {"ladder": SMALL.sizes["ladder"]})
+    with Store.open(tmp_path / "both.sqlite") as store:
+        run(plan, store)
+        run(other, store)
+        joined = report(preset, workers=1, embeddings=EXAMPLE, store=store)
+        frame = results_frame(store)
+        assert len(frame) == 14
+        assert store.count() > 14
+    alone = report(preset, workers=1, embeddings=EXAMPLE)
+
+    def counts(result: Any) -> dict[int, tuple[int, int]]:
+        check = next(c for c in result.checks if c.name == "success_decoupled_d5")
+        rows = check.select("simulation", problem="decoupled")
+        return {r["facts"]: (r["separable"], r["instances"]) for r in rows}
+
+    found = frame[frame["ensemble"] == "gaussian"].groupby("facts")["verdict"]
+    for p, verdicts in found:
+        yes, n = counts(alone).get(p, (0, 0))
+        swept = (int((verdicts == "separable").sum()), len(verdicts))
+        assert counts(joined)[p] == (yes + swept[0], n + swept[1])
+    assert "12 further instances at 2 loads" in joined.sections[0].introduction
+    assert "further instances" not in alone.sections[0].introduction
+
+
+def test_only_the_first_finished_cells_of_a_stopped_sweep_count(tmp_path: Path) -> None:
+    """A hard instance that is still missing must not leave the easy ones behind it in."""
+    from validate.sweep import code_version, make_plan
+    from validate.sweep.results import ladder_counts
+
+    plan = make_plan("original", dims=[4], facts=[5], seeds=6)
+    with Store.open(tmp_path / "a.sqlite") as store:
+        for cell in plan.cells:
+            if cell.index != 2:
+                store.claim([key_of(cell.config, code_version())])
+                store.finish(cell.config, code_version(), {"verdict": "separable"}, seconds=0.0)
+        assert [point.instances for point in ladder_counts(store)] == [2]
+
+
 # A report that takes its time: every unit sleeps a little, so that a kill hits it at work.
 SLOW_REPORT = """
 import sys, time

@@ -25,14 +25,18 @@ _DIFFERENTIAL = re.compile(r"d[a-z]")
 
 
 def upright(latex: str) -> str:
-    r"""Hats for r_{hat}, and names of several letters upright, as LaTeX.
+    r"""Hats for r_{hat}, and names of several letters upright and set off, as LaTeX.
 
-    >>> upright(r"q_{hat} + margin^{2} \operatorname{dist}{(x)} dy")
-    '\\hat{q} + \\mathrm{margin}^{2} \\mathrm{dist}{(x)} dy'
+    >>> print(upright(r"q_{hat} + margin^{2} \operatorname{dist}{(x)} dy"))
+    \hat{q} + \mathrm{margin}^{2} \, \mathrm{dist}{(x)} dy
+    >>> print(upright(r"2 block q_{0}"))
+    2 \, \mathrm{block} \, q_{0}
     """
     for pattern, replacement in _REWRITES:
         latex = pattern.sub(replacement, latex)
-    return _WORD.sub(_name, latex)
+    latex = _WORD.sub(_name, latex)
+    latex = re.sub(r"(?<=[0-9A-Za-z}]) (?=\\mathrm\{)", r" \\, ", latex)
+    return re.sub(r"(\\mathrm\{[a-zA-Z]+\}) (?=[A-Za-z]|\\(?!right|\\|,))", r"\1 \\, ", latex)
 
 
 def _name(match: re.Match[str]) -> str:
