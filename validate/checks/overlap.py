@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
 
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
@@ -107,7 +108,7 @@ def predicted_overlap(load: float, competitors: int, accuracy: float) -> tuple[f
     """
     from numerics.order_parameters import top_one_order_parameters
 
-    found = top_one_order_parameters(load, competitors, accuracy=accuracy, samples=1024).overlap
+    found = top_one_order_parameters(load, competitors, accuracy=accuracy, samples=512).overlap
     return found.value, found.stderr
 
 
@@ -270,14 +271,16 @@ def plot_overlap(check: Check) -> Figure:
     theory = check.select("theory")
     M = int(check.settings["competitors"])
     top = max(r["load"] for r in theory)
-    grid = np.linspace(0.05 * top, 1.08 * top, 14).tolist()
-    line = [predicted_overlap(load, M, 2e-3)[0] for load in grid]
-    theory_line(axes, [0, *grid], [0, *line], series=0, label=f"saddle point, $M={M}$")
+    nodes = np.linspace(0.0, 1.08 * top, 8)
+    values = [0.0, *(predicted_overlap(float(load), M, 4e-3)[0] for load in nodes[1:])]
+    grid = np.linspace(0.0, 1.08 * top, 60).tolist()
+    line = PchipInterpolator(nodes, values)(grid).tolist()
+    theory_line(axes, grid, line, series=0, label=f"saddle point, $M={M}$")
     alpha = [(load, limit_overlap(load, M)) for load in grid if limit_overlap(load, M) <= 1.0]
     theory_line(
         axes,
-        [0, *(x for x, _ in alpha)],
-        [0, *(y for _, y in alpha)],
+        [x for x, _ in alpha],
+        [y for _, y in alpha],
         series=5,
         label=r"limit $p\to\infty$: $q=2\alpha$",
     )

@@ -446,7 +446,7 @@ def _rows(data: ScoreData, limit: Limit, columns: range, number: int, key: Recor
     return rows
 
 
-def check_normalised(data: ScoreData, limit_name: str) -> Check:
+def check_normalised(data: ScoreData) -> Check:
     """Decoupled or original problem: score laws after normalising each fact's scores, as measured.
 
     Universality of the scales is not exact at finite d, so there is no p-value: the table holds
@@ -486,7 +486,7 @@ def check_normalised(data: ScoreData, limit_name: str) -> Check:
         name=f"normalised_scores_{data.kind}",
         claim=f"{SHOWN[data.kind]} problem: each fact's scores, divided by |W e|, follow the laws "
         "of the Gaussian problem as d → ∞.",
-        source=limit_name,
+        source="equivalence of the problems; laws of the projection on the recall cone",
         quantity="mean target score, measured minus law, extrapolated in 1/d",
         predicted="0",
         measured=f"{limit.value[1]:.3f} ({finite:.3f} at d = {data.dims[last]})",

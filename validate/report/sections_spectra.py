@@ -1,0 +1,255 @@
+"""Section "spectra": singular values of memories, full and low rank, and what the start leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numerics.cone import critical_facts
+from numerics.spectrum import SingularValueLaw
+from validate.checks.spectra import (
+    Spectra,
+    check_quarter_circle,
+    check_spectra,
+    check_start,
+    plot_distances,
+    plot_spectrum,
+    plot_start,
+    spectra_of,
+)
+from validate.checks.units import Unit
+from validate.plotting import to_svg
+from validate.report.model import Figure, Section
+
+SHARE = 0.85  # of the critical number of facts, so that nearly every instance has a memory
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """(d, instances) for each experiment; `aspect`: the named alternative of the rank test.
+
+    `others`: (problem, method, d, instances); `low_rank`: the same with rank d/2; `starts`: (start,
+    score scale, instances) at `start_dim`.
+    """
+
+    gaussian: tuple[tuple[int, int], ...]
+    others: tuple[tuple[str, str, int, int], ...]
+    low_rank: tuple[tuple[str, str, int, int], ...]
+    starts: tuple[tuple[str, float, int], ...]
+    start_dim: int
+    aspect: float
+    seconds: float = 20.0
+
+
+SIZES = {
+    "quick": Sizes(
+        gaussian=((8, 20), (12, 20)),
+        others=(
+            ("decoupled", "maximum_margin", 8, 8),
+            ("decoupled", "maximum_margin", 12, 8),
+            ("original", "maximum_margin", 8, 8),
+            ("original", "maximum_margin", 12, 8),
+            ("original", "adam", 8, 4),
+            ("original", "adam", 12, 4),
+        ),
+        low_rank=(("gaussian", "low_rank", 8, 4),),
+        starts=(("flat", 1.0, 3), ("gaussian", 20.0, 2)),
+        start_dim=10,
+        aspect=0.5,
+    ),
+    "paper": Sizes(
+        gaussian=((8, 200), (12, 150), (16, 100)),
+        others=tuple(
+            (kind, method, dim, count)
+            for kind, method in (
+                ("decoupled", "maximum_margin"),
+                ("original", "maximum_margin"),
+                ("original", "adam"),
+            )
+            for dim, count in ((8, 60), (12, 40), (16, 30), (24, 20), (32, 6))
+        ),
+        low_rank=tuple(
+            (kind, "low_rank", dim, count)
+            for kind in ("gaussian", "original")
+            for dim, count in ((8, 24), (12, 20), (16, 16))
+        ),
+        starts=(
+            ("flat", 1.0, 12),
+            ("flat", 20.0, 12),
+            ("gaussian", 1.0, 12),
+            ("gaussian", 5.0, 12),
+            ("gaussian", 20.0, 12),
+        ),
+        start_dim=16,
+        aspect=0.8,
+    ),
+}
+
+
+def units(sizes: Sizes, seed: int) -> list[Unit]:
+    """Batches of memories, then trained starts."""
+    spectra = [unit for cell in _cells(sizes) for unit in _cell_units(sizes, seed, *cell)]
+    return spectra + _start_units(sizes, seed)
+
+
+def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
+    """Rank test of the Gaussian problem; distances of the others; the start."""
+    queue = iter(answers)
+    found = [
+        spectra_of(
+            kind,
+            method,
+            dim,
+            _facts(dim, rank),
+            [next(queue) for _ in _cell_units(sizes, seed, *c)],
+        )
+        for c in _cells(sizes)
+        for kind, method, dim, rank, _ in [c]
+    ]
+    count = len(sizes.gaussian)
+    gaussian, rest = found[:count], found[count:]
+    full = [s for s in rest if s.rank == s.dim]
+    low = [s for s in rest if s.rank < s.dim]
+    quarter = check_quarter_circle(gaussian, seed=seed, aspect=sizes.aspect)
+    others = check_spectra([*gaussian, *full], seed=seed)
+    truncated = check_spectra(low, seed=seed)
+    start = check_start(
+        [(kind, scale, next(queue)) for kind, scale, _ in sizes.starts],
+        sizes.start_dim,
+        _facts(sizes.start_dim, sizes.start_dim),
+    )
+    return Section(
+        identifier="spectra",
+        title="Singular values of a memory",
+        introduction="The best memory is a random matrix made by the facts: its singular values "
+        "follow a quarter circle, cut from below at low rank. A matrix of finite size is never on "
+        "the law exactly, so the yardstick are Gaussian matrices of the same size.",
+        figures=[
+            _spectrum_figure("spectrum", _largest([*gaussian, *full]), "quarter circle"),
+            _spectrum_figure("spectrum-low-rank", _largest(low), "truncated quarter circle"),
+            Figure(
+                "spectrum-distances",
+                "Distance to the quarter circle",
+                "Wasserstein-1 distance of the singular values to the quarter circle against 1/d. "
+                "Memories of the Gaussian problem lie on the line of Gaussian matrices, the others "
+                "above it; all distances shrink with 1/d.",
+                "The line shows Gaussian matrices of the same size. The Gaussian problem should "
+                "lie on it; the other problems lie above and come down as d grows, which is what "
+                "the equivalence hypothesis says. Bars are 95 % intervals over instances.",
+                to_svg(
+                    plot_distances(others),
+                    identifier="spectrum-distances",
+                    title="Distance of the singular values to the quarter circle against 1/d",
+                    description="Distances that fall towards zero with 1/d.",
+                ),
+            ),
+            Figure(
+                "start",
+                "What is left of the start",
+                "Cosine of the trained memory and its initial value against the ratio of their "
+                "norms; the points lie at or below the line of equal values.",
+                "Adam starts at W₀. Were W₀ kept and something independent added, the cosine would "
+                "be |W₀|/|W| (line). A start of order one is forgotten; one that is as large as "
+                "the trained memory is not.",
+                to_svg(
+                    plot_start(start),
+                    identifier="start",
+                    title="Cosine of final and initial memory against the ratio of norms",
+                    description="Small starts leave no trace, large ones do.",
+                ),
+            ),
+        ],
+        checks=[quarter, others, truncated, start],
+    )
+
+
+def _largest(spectra: list[Spectra]) -> list[Spectra]:
+    """The spectra at the largest d that occurs for every problem and method."""
+    names = {s.name for s in spectra}
+    common = [
+        d for d in {s.dim for s in spectra} if {s.name for s in spectra if s.dim == d} == names
+    ]
+    dim = max(common) if common else max(s.dim for s in spectra)
+    return [s for s in spectra if s.dim == dim]
+
+
+def _spectrum_figure(identifier: str, spectra: list[Spectra], law: str) -> Figure:
+    names = ", ".join(s.name for s in spectra)
+    dim, rank = spectra[0].dim, spectra[0].rank
+    size = f"d = {dim}" + (f", rank {rank}" if rank < dim else "")
+    return Figure(
+        identifier,
+        f"Singular values, {size}",
+        f"Density of the singular values of memories ({names}) at {size}; points scatter around "
+        f"the {law}.",
+        f"Points should follow the {law} up to rounded edges, which sharpen as d grows. Memories: "
+        f"{names}; bars are 95 % intervals over instances.",
+        to_svg(
+            plot_spectrum(spectra),
+            identifier=identifier,
+            title=f"Density of the singular values at {size}",
+            description=f"Histogram points around the {law}.",
+        ),
+    )
+
+
+def _facts(dim: int, rank: int) -> int:
+    """Facts at `SHARE` of the critical number, p delta = d^2 I(rank_ratio) at low rank."""
+    weights = critical_facts(dim)
+    if rank == dim:
+        return max(3, round(SHARE * weights))
+    ratio = SingularValueLaw(rank_ratio="0.5").moment(2, 8).to_float_lossy() * 0.5
+    return max(3, round(0.8 * SHARE * ratio * weights))  # margin ascent needs some room
+
+
+def _cells(sizes: Sizes) -> list[tuple[str, str, int, int, int]]:
+    """(problem, method, d, rank, instances) of every experiment, the rank test's first."""
+    return [
+        *(("gaussian", "maximum_margin", dim, dim, count) for dim, count in sizes.gaussian),
+        *((kind, method, dim, dim, count) for kind, method, dim, count in sizes.others),
+        *((kind, method, dim, dim // 2, count) for kind, method, dim, count in sizes.low_rank),
+    ]
+
+
+def _cell_units(
+    sizes: Sizes, seed: int, kind: str, method: str, dim: int, rank: int, count: int
+) -> list[Unit]:
+    number = ("gaussian", "decoupled", "original").index(kind)
+    base = 2.0 if method == "low_rank" else 0.6 if method == "adam" else 0.1
+    work = base * (dim / 12.0) ** (4.0 if method == "maximum_margin" else 1.0)
+    batch = max(1, min(count, round(sizes.seconds / work)))
+    return [
+        Unit(
+            "validate.checks.spectra:measure_spectra",
+            {
+                "kind": kind,
+                "method": method,
+                "dim": dim,
+                "facts": _facts(dim, rank),
+                "rank": rank,
+                "count": min(batch, count - first),
+                "seed": [seed, 50 + number, dim, rank, first],
+            },
+            work=work * min(batch, count - first),
+        )
+        for first in range(0, count, batch)
+    ]
+
+
+def _start_units(sizes: Sizes, seed: int) -> list[Unit]:
+    return [
+        Unit(
+            "validate.checks.spectra:measure_start",
+            {
+                "kind": "original",
+                "dim": sizes.start_dim,
+                "facts": _facts(sizes.start_dim, sizes.start_dim),
+                "count": count,
+                "seed": [seed, 55, number],
+                "start": start,
+                "scale": scale,
+            },
+            work=1.0 * count,
+        )
+        for number, (start, scale, count) in enumerate(sizes.starts)
+    ]
