@@ -21,7 +21,16 @@ from validate.checks.units import Unit
 from validate.report.model import Section
 from validate.store import Store
 
-PARTS = ("thresholds", "derivation", "cone", "ladder", "embeddings")
+PARTS = (
+    "thresholds",
+    "derivation",
+    "cone",
+    "ladder",
+    "overlap",
+    "scores",
+    "spectra",
+    "embeddings",
+)
 
 
 @dataclass(frozen=True)
