@@ -23,6 +23,7 @@ from numerics.trained.wright import (
 )
 
 _MOST_STEPS = 200
+_LARGE_V = 1e3  # above, omega_0 + V loses digits of omega_0
 _SLACK = 0.5  # by how much the level may sink below the guess before the series is refused
 
 
@@ -42,12 +43,14 @@ class CrossEntropy(Loss):
         shifted[:, 0] += order_v
         shifted += math.log(order_v)
         u, root = _solve_level(shifted, order_v, guess)
+        if order_v > _LARGE_V:
+            root = _polished(omega[:, 0], u, root, order_v)
+            u = wright_omega(shifted - root[:, None])
         rivals = np.sum(u[:, 1:], axis=1)
-        # log pi_0 = log(1 - rivals/V), by whichever form does not cancel
+        # -log pi_0 = -log(1 - rivals/V) = c - a_0 + u_0, by the form that does not cancel
         share = np.minimum(rivals / order_v, 1.0)
-        own = u[:, 0] / order_v
-        with np.errstate(divide="ignore"):
-            loss = np.where(share < 0.5, -np.log1p(-share), -np.log(own))
+        far = root - shifted[:, 0] + math.log(order_v) + u[:, 0]
+        loss = np.where(share < 0.5, -np.log1p(-np.minimum(share, 0.5)), far)
         trace = _trace(u / (1.0 + u)) / order_v
         step = u
         step[:, 0] = -rivals
@@ -59,6 +62,20 @@ class CrossEntropy(Loss):
 
     def breakpoints(self, order_v: float) -> tuple[float, ...]:
         return (-2.0 * order_v, -order_v, 0.0)
+
+
+def _polished(target: Array, u: Array, level: Array, order_v: float) -> Array:
+    """One Newton step on c = omega_0 + s - log(1 - s/V), s the sum of the competitors' shares.
+
+    The same condition without the sum omega_0 + V, whose rounding hides omega_0 at large V. Only
+    rows with s < V/2 need it.
+    """
+    rivals = np.sum(u[:, 1:], axis=1)
+    rate = np.sum(u[:, 1:] / (1.0 + u[:, 1:]), axis=1)
+    share = np.minimum(rivals / order_v, 0.5)
+    excess = target + rivals - np.log1p(-share) - level
+    step = excess / (1.0 + rate * (1.0 + 1.0 / (order_v * (1.0 - share))))
+    return np.where(rivals < 0.5 * order_v, level + step, level)
 
 
 def _trace(ratio: Array) -> Array:
