@@ -177,6 +177,10 @@ def test_prints_to_a_few_pages(browser: Browser, tmp_path: Path) -> None:
         assert "Claims and verdicts" in text
         pages = text.count("\f")
         assert 3 <= pages <= 20
+        assert "95 % interval" in text
+        assert "Frobenius" in text  # a reason of the derivation
+        assert "certified instances" in text  # what the screen folds away is printed
+        assert r"\gamma \sum" in text  # too wide for paper: printed as its source
 
 
 def test_settings_open_and_close(browser: Browser) -> None:

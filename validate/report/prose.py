@@ -31,6 +31,7 @@ _GREEK_WORD = re.compile(rf"(?<![A-Za-z0-9])({_NAMES})(?![A-Za-z0-9])")
 _DIFFERENTIAL = re.compile(rf"(?<![A-Za-z0-9])d({_NAMES})(?![A-Za-z0-9])")
 _HAT = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z])_hat(?![A-Za-z0-9])")
 _ROOT = re.compile(r"(?<![A-Za-z])sqrt\(([^()]*)\)")
+_INTEGRAL = re.compile(r"(?<![A-Za-z])int (?=d[a-z](?![A-Za-z]))")
 _GRADIENT = re.compile(r"(?<![A-Za-z])grad (?=log |dist|[A-Z](?![a-z]))")
 # A minus sign of a formula: between or after spaces, after a bracket, between single letters.
 _MINUS = re.compile(
@@ -60,6 +61,7 @@ def prose(text: str) -> Markup:
     text = _HAT.sub("\\1\u0302", text)
     text = _ROOT.sub(_root, text)
     text = _GRADIENT.sub("∇", text)
+    text = _INTEGRAL.sub("∫ ", text)
     text = _MINUS.sub("−", text)
     safe = str(escape(text))
     safe = _SUBSCRIPT.sub(lambda m: f"{m.group(1)}<sub>{m.group(2).strip('{}')}</sub>", safe)

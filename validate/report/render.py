@@ -14,6 +14,8 @@ from validate.report.mathml import print_size, to_mathml, upright
 from validate.report.model import Report
 from validate.report.prose import prose
 
+LEAST_PRINT_SIZE = 5.5
+"""Points below which a formula is printed as LaTeX instead."""
 MARKS = {"agrees": "✓", "disagrees": "✗", "measured": "○", "proved": "■"}
 
 
@@ -51,12 +53,18 @@ def to_html(report: Report) -> str:
 
 
 def formula(latex: str, number: int) -> Markup:
-    """A displayed formula in a box of its own that scrolls on screen and shrinks on paper."""
+    """A displayed formula in a box of its own that scrolls on screen and shrinks on paper.
+
+    Paper gets the LaTeX source of a formula that would be too small to read.
+    """
     markup = to_mathml(latex)
+    size = print_size(markup)
+    small = size < LEAST_PRINT_SIZE
+    source = Markup('<code class="paper">{}</code>').format(upright(latex)) if small else ""
     return Markup(
-        '<div class="formula scroll" tabindex="0" role="group" aria-label="Formula of step {}" '
-        'style="--print-size: {}pt">{}</div>'
-    ).format(number, print_size(markup), Markup(markup))
+        '<div class="formula scroll{}" tabindex="0" role="group" aria-label="Formula of step {}" '
+        'style="--print-size: {}pt">{}</div>{}'
+    ).format(" screen" if small else "", number, size, Markup(markup), source)
 
 
 def to_json(report: Report) -> str:
