@@ -64,10 +64,10 @@ def hebbian_every_recall(
     1.0
     """
     _check_sizes(parameters=parameters, facts=facts, competitors=competitors)
-    norm, weight = _norms(parameters, 61)
-    node, mass = np.polynomial.hermite_e.hermegauss(30)
-    node, mass = node[:15], 2.0 * mass[:15] / mass.sum()  # conjugate pairs
-    z = np.linspace(-9.0, 9.0, 241)
+    norm, weight = _norms(parameters, 49)
+    node, mass = np.polynomial.hermite_e.hermegauss(20)
+    node, mass = node[:10], 2.0 * mass[:10] / mass.sum()  # conjugate pairs
+    z = np.linspace(-8.5, 8.5, 121)
     dz = np.exp(-z * z / 2.0) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi)
     total = 0.0
     for a, w in zip(norm, weight, strict=True):
@@ -301,7 +301,7 @@ def check_thresholds(
 ) -> Check:
     """Loads of half recall, typical and of every fact, in all their forms; measured.
 
-    Measured points: weighted straight line through Phi^{-1}(recall) for a typical fact, maximum
+    Measured points: the exact curve stretched to fit the shares for a typical fact, maximum
     likelihood with its profile interval for every fact. Beside them the exact finite-d values, the
     certified finite-p ones for large d (`numerics.hebbian_threshold`) and the limits 1/2 and 1/8.
     """
@@ -310,8 +310,9 @@ def check_thresholds(
     table: list[Record] = []
     lines = []
     for name, limit in (("typical", 0.5), ("every", 0.125)):
+        exact = half_load(dim, every=name == "every")
         if name == "typical":
-            value, low, high = _half_by_line(typical)
+            value, low, high = _half_by_stretch(dim, typical, exact)
         else:
             fit = half_point(
                 [p for p, _ in every],
@@ -319,7 +320,6 @@ def check_thresholds(
                 [cell.count for _, cell in every],
             )
             value, low, high = fit.value, fit.low, fit.high
-        exact = half_load(dim, every=name == "every")
         u = threshold(round(exact), every=name == "every", digits=6).to_float_lossy()
         load = {
             "exact at this d": _load(exact, dim),
@@ -364,26 +364,34 @@ def _load(facts: float, dim: int) -> float:
     return float(facts * np.log(facts) / dim**2)
 
 
-def _half_by_line(cells: Sequence[tuple[int, Cell]]) -> tuple[float, float, float]:
-    """Root of a weighted line through Phi^{-1}(mean share) against p, with a 95 % interval."""
-    used = [(p, c) for p, c in cells if 0.2 < float(c.mean[0]) < 0.8 and float(c.error[0]) > 0]
-    if len(used) < 2:
+def _half_by_stretch(
+    dim: int, cells: Sequence[tuple[int, Cell]], exact: float
+) -> tuple[float, float, float]:
+    """p of half recall and its 95 % interval: share(p) = law(p/c) with c fitted, half at c `exact`.
+
+    Weighted least squares around c = 1, one Gauss-Newton step from a grid's best c.
+    """
+    size = dim * dim
+    share = np.array([float(cell.mean[0]) for _, cell in cells])
+    error = np.array([float(cell.error[0]) for _, cell in cells])
+    facts = np.array([float(p) for p, _ in cells])
+    if not (error > 0.0).all():
         raise InvalidInput(
-            "fewer than two loads have a typical recall between 0.2 and 0.8, so the half point is "
-            "not determined; add loads there"
+            "all instances of a load recall the same share of facts, so the half point has no "
+            "error; choose loads where recall is neither full nor nil"
         )
-    p = np.array([float(x) for x, _ in used])
-    share = np.array([float(c.mean[0]) for _, c in used])
-    y = special.ndtri(share)
-    error = np.array([float(c.error[0]) for _, c in used]) / stats.norm.pdf(y)
-    centre = float(p.mean())
-    design = np.stack([np.ones_like(p), p - centre], axis=1) / error[:, None]
-    covariance = np.linalg.inv(design.T @ design)
-    a, b = covariance @ design.T @ (y / error)
-    shift = -a / b
-    gradient = np.array([-1.0 / b, a / b**2])
-    half = 1.96 * float(np.sqrt(gradient @ covariance @ gradient))
-    return centre + shift, centre + shift - half, centre + shift + half
+
+    def law(c: float) -> NDArray[np.float64]:
+        # At p/c facts with the competitors of p: the noise is what is stretched.
+        return np.array([noisy_recall(size, int(p), int(p) - 1, c**-0.5) for p in facts])
+
+    grid = np.linspace(0.7, 1.4, 29)
+    best = float(grid[np.argmin([(((share - law(c)) / error) ** 2).sum() for c in grid])])
+    slope = (law(best + 0.01) - law(best - 0.01)) / 0.02
+    information = float(((slope / error) ** 2).sum())
+    c = best + float((slope * (share - law(best)) / error**2).sum()) / information
+    half = 1.96 / np.sqrt(information)
+    return c * exact, (c - half) * exact, (c + half) * exact
 
 
 def plot_hebbian(check: Check) -> Figure:
@@ -419,7 +427,7 @@ def plot_every(check: Check, typical: Check | None = None) -> Figure:
     dim = int(check.settings["dim"])
     measured = check.select("simulation")
     last = max(r["facts"] for r in measured)
-    grid = list(range(2, int(1.25 * last) + 1, max(1, last // 40)))
+    grid = np.unique(np.linspace(2, 1.25 * last, 24).round().astype(int)).tolist()
     every = [hebbian_every_recall(dim * dim, p, p - 1) for p in grid]
     theory_line(axes, grid, every, series=0, label="every fact, exact")
     simulation_points(

@@ -146,7 +146,7 @@ def plot_learning(check: Check, adam_law: Mapping[int, float] | None = None) -> 
     dim, kind = int(check.settings["dim"]), str(check.settings.get("kind", "original"))
     measured = check.select("simulation")
     facts = [r["facts"] for r in measured]
-    grid = np.unique(np.linspace(min(facts), max(facts), 40).round().astype(int)).tolist()
+    grid = np.unique(np.linspace(min(facts), max(facts), 24).round().astype(int)).tolist()
     rules = list(dict.fromkeys(r["rule"] for r in measured))
     series = {"adam": 2, "hebbian": 1, "pseudo_inverse": 0}
     note_law = "decoupled law" if kind == "original" else "exact law"
@@ -178,7 +178,7 @@ def plot_learning(check: Check, adam_law: Mapping[int, float] | None = None) -> 
             series=series[rule],
             label=f"{NAMES[rule]}, measured",
         )
-    note(axes, float(check.settings["critical facts"]), r"$p\,\delta=d^2$", height=1.0)
+    note(axes, float(check.settings["critical facts"]), r"$p\,\delta=d^2$", height=0.62)
     axes.set_ylim(0, 1.06)
     title = f"$d={dim}$, {kind} problem"
     label_axes(axes, "facts $p$", "share of facts recalled", title=title, legend="upper right")

@@ -70,17 +70,17 @@ def rule_recall(
         power = competitors * special.log_ndtr(chi / np.sqrt(facts) / noise)
         return float(weight @ np.exp(power))
     other = (facts - 1) / 2 if rule == "hebbian" else (facts - dim) / 2
-    chi, weight = _grid(stats.chi(dim), 81)
+    chi, weight = _grid(stats.chi(dim), 49)
     if other <= 0:
         return float(weight @ np.exp(competitors * special.log_ndtr(chi / noise)))
-    node, mass = special.roots_legendre(60)
+    node, mass = special.roots_legendre(40)
     level = stats.beta(dim / 2, other)
     # Gauss-Legendre in h over all but 1e-12 of its law
     low, high = float(level.ppf(1e-12)), float(level.isf(1e-12))
     h = low + (high - low) * (node + 1.0) / 2.0
     share = level.pdf(h) * mass
     share /= share.sum()
-    z = np.linspace(-9.0, 9.0, 241)
+    z = np.linspace(-8.5, 8.5, 121)
     dz = np.exp(-z * z / 2.0) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi)
     total = 0.0
     for value, part in zip(h, share, strict=True):

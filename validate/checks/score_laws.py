@@ -561,8 +561,8 @@ def plot_active(check: Check) -> Figure:
         series=1,
         label="maximum-margin memories, $N\\to\\infty$",
     )
-    axes.set_ylim(bottom=0)
-    label_axes(axes, "active competitors $k$ of a fact", "$P(K=k)$", legend="upper right")
+    axes.set_ylim(0, 1.35 * max(r["value"] for r in rows))
+    label_axes(axes, "active competitors $k$ of a fact", "$P(K=k)$", legend="upper left")
     return figure
 
 
@@ -572,11 +572,11 @@ def plot_normalised(checks: Sequence[Check]) -> Figure:
     axes.axhline(1.0, color=SERIES[0], linewidth=1.8)
     axes.annotate(
         "law of the Gaussian problem",
-        (0.98, 1.0),
+        (0.02, 1.0),
         xycoords=("axes fraction", "data"),
         xytext=(0, 4),
         textcoords="offset points",
-        ha="right",
+        ha="left",
         fontsize=8.5,
         color=INK,
     )
@@ -596,5 +596,7 @@ def plot_normalised(checks: Sequence[Check]) -> Figure:
                 label=f"{SHOWN[str(check.settings['problem'])]}, {name}",
             )
     axes.set_xlim(left=0)
-    label_axes(axes, "$1/d$", "normalised score, measured / law", legend="best")
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, top + 0.35 * (top - bottom))
+    label_axes(axes, "$1/d$", "normalised score, measured / law", legend="upper left")
     return figure

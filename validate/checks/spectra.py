@@ -25,10 +25,9 @@ from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
 from validate.checks.statistics import generator, mean_interval
 from validate.plotting import (
-    SERIES,
+    MUTED,
     label_axes,
     new_figure,
-    note,
     simulation_points,
     theory_line,
 )
@@ -487,7 +486,7 @@ def check_start(
 # -- figures -----------------------------------------------------------------------------------
 
 
-def plot_spectrum(groups: Sequence[Spectra], *, bins: int = 16, title: str = "") -> Figure:
+def plot_spectrum(groups: Sequence[Spectra], *, bins: int = 0, title: str = "") -> Figure:
     """Density of the singular values: law as a line, memories as points with bars over instances.
 
     Values are in units where the full-rank law ends at 2; all `groups` share d and rank.
@@ -505,7 +504,8 @@ def plot_spectrum(groups: Sequence[Spectra], *, bins: int = 16, title: str = "")
     curve = (np.concatenate([[low], s]), np.concatenate([[0.0], density]))
     name = "quarter circle" if rank == dim else f"quarter circle above $a={low:.2f}$"
     theory_line(axes, curve[0].tolist(), curve[1].tolist(), series=0, label=name)
-    edges = np.linspace(max(0.0, low - 0.4) if rank < dim else 0.0, high * 1.12, bins + 1)
+    number = bins or int(np.clip(len(groups[0].values) * rank // 24, 6, 16))
+    edges = np.linspace(max(0.0, low - 0.4) if rank < dim else 0.0, high * 1.12, number + 1)
     middle = 0.5 * (edges[1:] + edges[:-1])
     width = edges[1] - edges[0]
     for series, group in enumerate(groups, 1):
@@ -513,7 +513,7 @@ def plot_spectrum(groups: Sequence[Spectra], *, bins: int = 16, title: str = "")
         counts = np.array([np.histogram(row, edges)[0] for row in scaled]) / (rank * width)
         mean = counts.mean(axis=0)
         error = 1.96 * counts.std(axis=0, ddof=1) / math.sqrt(len(counts))
-        shift = 0.12 * width * (series - (len(groups) + 1) / 2)
+        shift = 0.2 * width * (series - (len(groups) + 1) / 2)
         simulation_points(
             axes,
             (middle + shift).tolist(),
@@ -523,14 +523,14 @@ def plot_spectrum(groups: Sequence[Spectra], *, bins: int = 16, title: str = "")
             series=series,
             label=group.name,
         )
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.9 * float(density.max()))
     axes.set_xlim(edges[0] - 0.02, edges[-1])
     label_axes(
         axes,
         "singular value $s$",
         r"density $\rho(s)$",
         title=title or f"$d={dim}$" + (f", rank {rank}" if rank < dim else ""),
-        legend="upper right" if rank < dim else "lower left",
+        legend="upper right",
     )
     return figure
 
@@ -569,9 +569,14 @@ def plot_start(check: Check) -> Figure:
     """Cosine of final and initial memory against |W_0|/|W|: 0 is a forgotten start."""
     figure, axes = new_figure()
     rows = check.select("simulation")
-    ratio = np.linspace(0.0, 1.1 * max(r["ratio"] for r in rows), 40)
+    end = 1.1 * max(r["ratio"] for r in rows)
+    kept = [0.0, min(1.0, end), *([end] if end > 1.0 else [])]
     theory_line(
-        axes, ratio.tolist(), ratio.tolist(), series=0, label=r"$|W_0|/|W|$: start kept, rest added"
+        axes,
+        kept,
+        [min(1.0, x) for x in kept],
+        series=0,
+        label="start kept, rest added: $|W_0|/|W|$",
     )
     for series, start in enumerate(dict.fromkeys(r["start"] for r in rows), 1):
         at = [r for r in rows if r["start"] == start]
@@ -584,7 +589,18 @@ def plot_start(check: Check) -> Figure:
             series=series,
             label=f"{start} start",
         )
-    axes.axhline(0.0, color=SERIES[5], linewidth=0.8)
-    note(axes, 0.0, "start forgotten", height=0.06)
+    axes.axhline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1)
+    axes.annotate(
+        "start forgotten",
+        (0.98, 0.0),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="right",
+        fontsize=8.5,
+        color=MUTED,
+    )
+    axes.set_ylim(-0.3, 1.25)
+    axes.set_xlim(left=0)
     label_axes(axes, "$|W_0|/|W|$", "cosine of $W$ and $W_0$", legend="upper left")
     return figure

@@ -52,7 +52,7 @@ SIZES = {
             ("original", "adam", 8, 4),
             ("original", "adam", 12, 4),
         ),
-        low_rank=(("gaussian", "low_rank", 8, 4),),
+        low_rank=(("gaussian", "low_rank", 8, 3),),
         starts=(("flat", 1.0, 3), ("gaussian", 20.0, 2)),
         start_dim=10,
         aspect=0.5,
@@ -164,7 +164,11 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
 
 
 def _largest(spectra: list[Spectra]) -> list[Spectra]:
-    """The spectra at the largest d that occurs for every problem and method."""
+    """The spectra at the largest d that occurs for every problem and method; at most three.
+
+    The decoupled problem is left to the figure of distances.
+    """
+    spectra = [s for s in spectra if s.kind != "decoupled"]
     names = {s.name for s in spectra}
     common = [
         d for d in {s.dim for s in spectra} if {s.name for s in spectra if s.dim == d} == names
