@@ -56,6 +56,53 @@ def test_format_option_beats_the_suffix(invoke: Any, tmp_path: Path) -> None:
     assert out.read_text("utf-8").startswith("# ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["--store", "{tmp}/kept.sqlite"], "kept.sqlite"),
+        (["--preset", "paper"], "r.sqlite"),  # beside the report, for an hour is worth keeping
+        (["--preset", "quick"], None),
+    ],
+)
+def test_where_finished_work_is_kept(
+    invoke: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: list[str],
+    name: str | None,
+) -> None:
+    import validate.report.run as runner
+
+    seen: list[Any] = []
+
+    def run(*_: Any, store: Any, **__: Any) -> Any:
+        seen.append(None if store is None else store.path.name)
+        return small_report()
+
+    monkeypatch.setattr(runner, "run", run)
+    given = [a.replace("{tmp}", str(tmp_path)) for a in arguments]
+    assert invoke("--out", str(tmp_path / "r.html"), *given).exit_code == 0
+    assert seen == [name]
+    assert {path.name for path in tmp_path.iterdir()} == {"r.html", *([name] if name else [])}
+
+
+def test_an_interrupt_says_where_the_work_is(
+    invoke: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import validate.report.run as runner
+
+    def run(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run", run)
+    out, store = tmp_path / "r.html", tmp_path / "kept.sqlite"
+    result = invoke("--out", str(out), "--store", str(store))
+    assert result.exit_code == 130
+    assert "interrupted" in result.output
+    assert "kept.sqlite" in result.output
+    assert not out.exists()
+
+
 def test_default_format() -> None:
     assert chosen_format(None, None) == "html"
     assert chosen_format(None, Path("x.JSON")) == "json"
