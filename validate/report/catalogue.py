@@ -29,6 +29,7 @@ PARTS = (
     "overlap",
     "scores",
     "spectra",
+    "rules",
     "embeddings",
 )
 
