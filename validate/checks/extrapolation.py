@@ -22,7 +22,9 @@ from validate.checks.statistics import generator, monte_carlo_p_value
 from validate.checks.theory_curve import TheoryCurve
 
 Floats = NDArray[np.float64]
-STEPS = 30
+STEPS = 40
+HALVINGS = 8
+MOST_SHIFT, MOST_WIDENING, WIDEST = 0.1, 0.5, 2.5
 _LEAST_INFORMATION = 1e-9
 
 
@@ -150,11 +152,12 @@ class ShiftModel:
         fixed: dict[int, ArrayLike] | None = None,
         start: Floats | None = None,
         steps: int = STEPS,
+        careful: bool = True,
     ) -> Floats:
         """Maximum likelihood for every row of `successes` (..., I); `fixed` holds parameters.
 
-        Damped Fisher scoring from `start` (default a = b = 0, s = 1). `fixed` maps a position in
-        theta to its value.
+        Fisher scoring with bounded steps from `start` (default a = b = 0, s = 1); `careful` also
+        halves steps that lower the likelihood. `fixed` maps a position in theta to its value.
         """
         s = np.asarray(successes, dtype=float)
         fixed = fixed or {}
@@ -164,25 +167,48 @@ class ShiftModel:
         if start is not None:
             theta += start
         free = [k for k in range(self.size) if k not in fixed]
-        for k, value in fixed.items():
-            theta[..., k] = value
-        reach = np.full(self.size, 0.5)
-        reach[: self.design.shape[1]] = 0.1 / np.abs(self.design).max(axis=0)
+        for k, number in fixed.items():
+            theta[..., k] = number
+        columns = self.design.shape[1]
+        value = self.log_likelihood(theta, s)
         for _ in range(steps):
             gradient, information = self.score(theta, s)
             sub = information[..., free, :][..., free]
             size = np.einsum("...pp->...p", sub)
             ridge = _LEAST_INFORMATION * (size + size.max(axis=-1, keepdims=True))
             sub = sub + ridge[..., None] * np.eye(len(free))
-            move = np.linalg.solve(sub, gradient[..., free, None])[..., 0]
-            move = np.clip(move, -reach[free], reach[free])
-            theta[..., free] += move
-            theta[..., self.design.shape[1] :] = np.clip(
-                theta[..., self.design.shape[1] :], -2.5, 2.5
+            move = np.zeros_like(theta)
+            move[..., free] = np.linalg.solve(sub, gradient[..., free, None])[..., 0]
+            # The whole step is shortened, never its direction: corrections are nearly collinear.
+            far = np.maximum(
+                np.abs(move[..., :columns] @ self.design.T).max(axis=-1) / MOST_SHIFT,
+                np.abs(move[..., columns:]).max(axis=-1) / MOST_WIDENING,
             )
-            if np.abs(move / reach[free]).max() < 1e-9:
+            move /= np.maximum(far, 1.0)[..., None]
+            if not careful:
+                theta = self._inside(theta + move, fixed)
+                continue
+            for _ in range(HALVINGS):
+                trial = self._inside(theta + move, fixed)
+                reached = self.log_likelihood(trial, s)
+                worse = reached < value - 1e-12 * np.abs(value)
+                if not worse.any():
+                    break
+                move = np.where(worse[..., None], 0.5 * move, move)
+            theta = np.where(worse[..., None], theta, trial)
+            value = np.maximum(value, reached)
+            if far.max() < 1e-8:
                 break
         return theta
+
+    def _inside(self, theta: Floats, fixed: dict[int, ArrayLike]) -> Floats:
+        """Widths kept between e^-2.5 and e^2.5 of the predicted ones: separated data have none."""
+        held = theta.copy()
+        columns = self.design.shape[1]
+        held[..., columns:] = np.clip(held[..., columns:], -WIDEST, WIDEST)
+        for k, value in fixed.items():
+            held[..., k] = value
+        return held
 
     def deviation(self, theta: Floats, successes: ArrayLike, position: int) -> Floats:
         """Standardised score of parameter `position` at a fit that holds it: z ~ N(0, 1) if true.
@@ -274,7 +300,7 @@ def deviations(model: ShiftModel, counts: NDArray[np.int64], limit: float, start
     parts = []
     for first in range(0, len(counts), 2000):
         block = counts[first : first + 2000]
-        fits = model.fit(block, fixed={0: limit}, start=start, steps=8)
+        fits = model.fit(block, fixed={0: limit}, start=start, steps=6, careful=False)
         parts.append(model.deviation(fits, block, 0))
     return np.concatenate(parts)
 

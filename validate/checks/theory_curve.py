@@ -80,6 +80,11 @@ class TheoryCurve:
         return float(optimize.brentq(lambda p: self.interpolated(p) - 0.5, low, high))
 
     @property
+    def delta_at_half(self) -> float:
+        """delta where P = 1/2."""
+        return float(np.interp(self.half, self.facts, self.delta))
+
+    @property
     def leading_order_half(self) -> float:
         """Where alpha_c = 1/2 would put the 50 % point: p log p = d^2 / 2."""
         return leading_order_facts(self.dim)

@@ -1,0 +1,122 @@
+"""Section "memories of low rank": searches against p delta(p-1) = d^2 I(rank_ratio)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from numerics.cone import rank_factor
+from validate.checks.low_rank import (
+    LowRankCell,
+    check_low_rank,
+    low_rank_counts,
+    low_rank_loads,
+    low_rank_units,
+    plot_low_rank,
+)
+from validate.checks.theory_curve import TheoryCurve
+from validate.checks.units import Unit
+from validate.plotting import to_svg
+from validate.report.model import Figure, Section, Table
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """`ratios`: rank ratio (exact text) and starts of a search; `dims`: d and instances a load."""
+
+    ratios: tuple[tuple[str, int], ...]
+    dims: tuple[tuple[int, int], ...]
+    targets: tuple[float, ...] = (0.85, 0.5, 0.15)
+
+
+SIZES = {
+    "quick": Sizes((("0.25", 3), ("0.5", 2), ("0.75", 2)), ((8, 12), (12, 10), (16, 6))),
+    "paper": Sizes(
+        (("0.25", 6), ("0.5", 3), ("0.75", 2)), ((8, 250), (12, 250), (16, 200), (24, 80))
+    ),
+}
+
+
+@cache
+def curve_at(dim: int) -> TheoryCurve:
+    """The exact full-rank curve at `dim`, once a process."""
+    return TheoryCurve.at(dim)
+
+
+def cells(sizes: Sizes, ratio: str, starts: int) -> list[LowRankCell]:
+    """Loads around the predicted 50 % point at every dimension."""
+    factor = float(rank_factor(ratio, 12).to_float_lossy())
+    return [
+        LowRankCell(dim, round(float(ratio) * dim), facts, count, starts)
+        for dim, count in sizes.dims
+        for facts in low_rank_loads(curve_at(dim), factor, sizes.targets)
+    ]
+
+
+def units(sizes: Sizes, seed: int) -> list[Unit]:
+    """Batches of searches, one rank ratio after the other."""
+    return [
+        unit
+        for ratio, starts in sizes.ratios
+        for unit in low_rank_units(cells(sizes, ratio, starts), seed)
+    ]
+
+
+def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
+    """One check for each rank ratio, one figure, and the ratios as a table."""
+    checks = []
+    used = 0
+    for ratio, starts in sizes.ratios:
+        wanted = cells(sizes, ratio, starts)
+        own = low_rank_units(wanted, seed)
+        found = low_rank_counts(wanted, own, answers[used : used + len(own)])
+        used += len(own)
+        checks.append(check_low_rank(ratio, wanted, found, seed=seed))
+    return Section(
+        identifier="low-rank",
+        title="Memories of low rank",
+        introduction="A memory W = QRᵀ with rank_ratio · d columns holds at most p δ(p−1) = d² I "
+        "facts, I being the share of the squared weight that the largest singular values of a "
+        "random matrix carry. This bound is Gordon's inequality; the problem is not convex, so no "
+        "one can prove that a memory is missing. A search by L-BFGS from several starts gives a "
+        "lower bound, every memory found being proved. If both meet as d grows, the threshold is "
+        "sharp.",
+        tables=[
+            Table(
+                "50 % point of the search over the predicted one",
+                ("rank ratio", "d", "rank", "predicted p", "ratio", "95 % interval"),
+                [
+                    (
+                        check.table[0]["rank_ratio"],
+                        str(r["dim"]),
+                        str(r["rank"]),
+                        f"{r['half'] / r['ratio']:.1f}",
+                        f"{r['ratio']:.3f}",
+                        f"[{r['ratio_low']:.3f}, {r['ratio_high']:.3f}]",
+                    )
+                    for check in checks
+                    for r in check.table
+                    if "ratio_low" in r
+                ],
+            )
+        ],
+        figures=[
+            Figure(
+                "low-rank",
+                "Low-rank thresholds",
+                "Ratio of found to predicted 50 % point against 1/d for three rank ratios; the "
+                "points approach the line at one towards the left.",
+                "Every series should run into 1 at the left edge (d → ∞). Points below the line "
+                "may be memories that were overlooked; a limit above it would contradict Gordon's "
+                "bound.",
+                to_svg(
+                    plot_low_rank(checks),
+                    identifier="low-rank",
+                    title="Found over predicted 50 % point against 1/d",
+                    description="Three rank ratios with 95 % intervals and their fitted lines.",
+                ),
+            )
+        ],
+        checks=list(checks),
+    )
