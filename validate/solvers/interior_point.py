@@ -17,13 +17,14 @@ from dataclasses import dataclass
 
 import torch
 
+from validate.solvers.acceleration import Start, accelerated_start
 from validate.solvers.factor import Factor, factorise
 from validate.solvers.operators import Operator, Tensor
 
 MAXIMUM_ITERATIONS = 40
 STEP_TO_BOUNDARY = 0.995
 LEAST_PRODUCT = 1e-3
-WARM_SPREAD = 0.1
+SPREAD, WARM_SPREAD = 0.3, 0.1
 FARKAS_RESIDUAL = 1e-13
 FARKAS_ROUNDS = 8
 
@@ -51,7 +52,12 @@ def interior_point(
     `start`: multipliers of similar instances (B, n). `progress(iterations, instances left)` is
     called after every iteration.
     """
-    iteration = Iteration(operator, start, 1.0 if start is None else WARM_SPREAD)
+    if start is None:
+        begin = accelerated_start(operator)
+        iteration = Iteration(operator, begin.multipliers, SPREAD)
+        iteration.accept(begin)
+    else:
+        iteration = Iteration(operator, start, WARM_SPREAD)
     iteration.run(deadline, progress)
     return [iteration.results[index] for index in range(len(iteration.results))]
 
@@ -98,6 +104,15 @@ class Iteration:
                 self.advance()
                 if progress is not None:
                     progress(self.count, self.alive.numel())
+
+    def accept(self, begin: Start) -> None:
+        """End the instances that the start separates already."""
+        done = begin.margins.amin(1) > 0
+        for row in torch.nonzero(done).flatten().tolist():
+            w, m = begin.weights[row].clone(), begin.margins[row]
+            # The margins are the slacks; with l ~ 1/s whoever goes on from here starts centred.
+            self._finish(row, RawResult("separable", w, m.amin() / m, 0, ""))
+        self._keep(~done)
 
     def apply(self, w: Tensor) -> Tensor:
         return self.op.apply(w) / self.scale[:, None]

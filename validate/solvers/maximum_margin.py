@@ -122,8 +122,10 @@ def _better(
     counted = R > 0
     inverse = counted / torch.where(counted, R, 1.0)
     upper = float((inverse * pull.square()).sum().sqrt() / l.sum())
-    free = float((~counted * pull).norm() / l.sum())
-    gap = 1.0 - least / norm / upper + free / upper if least > 0 else float("inf")
+    # Until then margin <= upper + |A^T l on free| |w on free| / norm: counted twice, the gap of
+    # an l that is no proof yet cannot cancel against what its bound is short of.
+    free = float((~counted * pull).norm() * (~counted * w).norm() / (norm * l.sum()))
+    gap = 1.0 - least / norm / upper + 2.0 * free / upper if least > 0 else float("inf")
     if gap < 0.9 * best.gap:
         return MarginResult(w / least, l / l.sum(), max(gap, 0.0), iteration), 0
     return best, stalled + 1
