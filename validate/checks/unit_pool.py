@@ -83,6 +83,21 @@ def _answers(
 ) -> Iterator[tuple[str, Any, float]]:
     import joblib
 
+    with processes(workers):
+        pool = joblib.Parallel(
+            return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
+        )
+        yield from pool(joblib.delayed(_run)(key, jobs[key], code[jobs[key].task]) for key in keys)
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[None]:
+    """joblib with `workers` processes of one thread each, which end with this one.
+
+    The same settings everywhere, so that joblib keeps its processes from one stage to the next.
+    """
+    import joblib
+
     with joblib.parallel_config(
         "loky",
         n_jobs=workers,
@@ -90,10 +105,7 @@ def _answers(
         initializer=end_with_parent,
         initargs=(os.getpid(),),
     ):
-        pool = joblib.Parallel(
-            return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
-        )
-        yield from pool(joblib.delayed(_run)(key, jobs[key], code[jobs[key].task]) for key in keys)
+        yield
 
 
 def _run(key: str, unit: Unit, code: str) -> tuple[str, Any, float]:

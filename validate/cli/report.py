@@ -103,6 +103,8 @@ def register(app: typer.Typer) -> None:
         for check in result.checks:
             if check.verdict == "disagrees":
                 typer.echo(f"disagrees: {check.claim}")
+        if store is not None:
+            typer.echo(f"Finished work is kept in {store}")
         typer.echo(f"The report took {result.seconds['total']:.0f} s and is in {path}")
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 from numerics import cone
 from validate.checks.base import settle
 from validate.checks.parallel import available_cores
 from validate.checks.theory_curve import leading_order_facts
-from validate.checks.unit_pool import measure
+from validate.checks.unit_pool import measure, processes
 from validate.report.catalogue import Context, part, prepared
 from validate.report.environment import versions
-from validate.report.model import Cost, Report
+from validate.report.model import Cost, Report, Section
 from validate.report.presets import Preset, check_run
 from validate.report.progress import Reporter, Stopwatch
 from validate.report.words import grouped, settings_of
 from validate.store import Store
+from validate.sweep.cell import threads
 
 TITLE = "How many facts can a linear associative memory recall?"
 
@@ -53,22 +57,24 @@ def run(
         progress=watch.show,
     )
     watch.begin("theory, tests and figures")
-    sections, costs, start = [], [], 0
-    for name, group in units.items():
-        own = slice(start, start + len(group))
-        began = time.perf_counter()
-        sections.append(part(name).build(sizes[name], seed, measured.answers[own]))
-        sections[-1].settings = settings_of(sizes[name])
+    starts = [0, *accumulate(len(group) for group in units.values())]
+    own = {name: slice(*ends) for name, ends in zip(units, pairwise(starts), strict=True)}
+    built = in_parallel(
+        [(name, sizes[name], seed, measured.answers[own[name]]) for name in units], count
+    )
+    sections, costs = [], []
+    for name, (section, seconds) in zip(units, built, strict=True):
+        section.settings = settings_of(sizes[name])
+        sections.append(section)
         costs.append(
             Cost(
-                section=sections[-1].title,
-                units=len(group),
-                kept=sum(measured.resumed[own]),
-                unit_seconds=sum(measured.seconds[own]),
-                build_seconds=time.perf_counter() - began,
+                section=section.title,
+                units=len(units[name]),
+                kept=sum(measured.resumed[own[name]]),
+                unit_seconds=sum(measured.seconds[own[name]]),
+                build_seconds=seconds,
             )
         )
-        start = own.stop
     watch.begin("verdicts")
     settle([check for section in sections for check in section.checks], preset.false_alarm_rate)
     return Report(
@@ -89,6 +95,25 @@ def run(
         seconds=watch.finish(),
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def in_parallel(
+    jobs: Sequence[tuple[str, Any, int, list[Any]]], workers: int
+) -> list[tuple[Section, float]]:
+    """The sections of all jobs (part, sizes, seed, answers), each with its processor seconds."""
+    import joblib
+
+    with processes(workers):
+        pool = joblib.Parallel(batch_size=1)
+        return list(pool(joblib.delayed(build)(*job) for job in jobs))
+
+
+def build(name: str, sizes: Any, seed: int, answers: list[Any]) -> tuple[Section, float]:
+    """One section, and the processor seconds it took."""
+    start = time.process_time()
+    with threads(1):
+        section = part(name).build(sizes, seed, answers)
+    return section, time.process_time() - start
 
 
 def answer(dim: int = 512) -> str:
