@@ -26,6 +26,8 @@ STEPS = 40
 HALVINGS = 8
 MOST_SHIFT, MOST_WIDENING, WIDEST = 0.1, 0.5, 2.5
 _LEAST_INFORMATION = 1e-9
+TINY_INFORMATION = 1e-12
+"""Where every success is certain the counts say nothing: the step is then 0, not undefined."""
 
 
 Curve = tuple[Floats, Floats]
@@ -176,7 +178,7 @@ class ShiftModel:
             sub = information[..., free, :][..., free]
             size = np.einsum("...pp->...p", sub)
             ridge = _LEAST_INFORMATION * (size + size.max(axis=-1, keepdims=True))
-            sub = sub + ridge[..., None] * np.eye(len(free))
+            sub = sub + (ridge + TINY_INFORMATION)[..., None] * np.eye(len(free))
             move = np.zeros_like(theta)
             move[..., free] = np.linalg.solve(sub, gradient[..., free, None])[..., 0]
             # The whole step is shortened, never its direction: corrections are nearly collinear.
@@ -218,9 +220,8 @@ class ShiftModel:
         gradient, information = self.score(theta, successes)
         rest = [k for k in range(self.size) if k != position]
         inner = information[..., rest, :][..., rest]
-        inner = inner + _LEAST_INFORMATION * np.einsum("...pp->...", inner)[
-            ..., None, None
-        ] * np.eye(len(rest))
+        size = np.einsum("...pp->...", inner)[..., None, None]
+        inner = inner + (_LEAST_INFORMATION * size + TINY_INFORMATION) * np.eye(len(rest))
         cross = information[..., rest, position]
         left = np.linalg.solve(inner, cross[..., None])[..., 0]
         variance = information[..., position, position] - (cross * left).sum(axis=-1)
@@ -312,11 +313,13 @@ def profile_interval(
     peak = float(model.log_likelihood(best, model.successes))
     allowed = float(special.chdtri(1, 1.0 - confidence)) / 2.0
     information = model.score(best, model.successes)[1]
-    width = float(np.sqrt(np.linalg.pinv(information)[position, position]))
+    # Only a scale for the grid; separated counts carry no information at their best fit.
+    width = float(np.sqrt(max(0.0, np.linalg.pinv(information)[position, position])))
+    width = min(max(width, 0.003), 0.3)
     ends = []
     for side in (-1.0, 1.0):
-        for reach in (3.0, 8.0, 25.0):
-            grid = best[position] + side * np.linspace(0.0, reach * width, 61)
+        for reach in (3.0, 9.0, 30.0, 100.0):
+            grid = best[position] + side * np.linspace(0.0, reach * width, 25)
             fits = model.fit(
                 np.broadcast_to(model.successes, (grid.size, model.successes.size)),
                 fixed={position: grid},

@@ -52,17 +52,24 @@ class EnsembleCell:
 def measure_ensemble(
     kind: str, ensemble: str, dim: int, facts: int, seed: int, first: int, count: int
 ) -> dict[str, Any]:
-    """Certified verdicts of the instances (seed, facts, i), first <= i < first + count.
+    """Certified verdicts of the instances (seed, k, facts, i), first <= i < first + count.
+
+    k is the place of the ensemble in `embeddings.NAMES`: with one seed, Gaussian and correlated
+    embeddings would give equivalent instances, and no independent evidence.
 
     >>> measure_ensemble("original", "rademacher", 6, 5, seed=0, first=0, count=2)["verdicts"]
     ['separable', 'separable']
     """
     from validate.decide import decide_many
+    from validate.embeddings import NAMES, parse_ensemble
     from validate.problems import make_problem
 
     begin = time.perf_counter()
+    place = NAMES.index(parse_ensemble(ensemble).name)
     problems = [
-        make_problem(kind, dim=dim, facts=facts, ensemble=ensemble, seed=(seed, facts, first + i))
+        make_problem(
+            kind, dim=dim, facts=facts, ensemble=ensemble, seed=(seed, place, facts, first + i)
+        )
         for i in range(count)
     ]
     verdicts = [decision.verdict for decision in decide_many(problems)]

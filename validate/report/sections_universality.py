@@ -39,12 +39,12 @@ class Sizes:
 
     cells: tuple[tuple[int, int, tuple[str, ...]], ...]
     samples: int
-    degenerate: tuple[int, int] = (5, 40)
+    degenerate: tuple[int, int] = (8, 60)
     targets: tuple[float, ...] = (0.85, 0.5, 0.15)
 
 
 SIZES = {
-    "quick": Sizes(((12, 14, SMOOTH), (16, 5, ("gaussian", "rademacher"))), 4_000),
+    "quick": Sizes(((12, 14, SMOOTH), (16, 6, ("gaussian", "rademacher"))), 20_000),
     "paper": Sizes(
         (
             (12, 150, SMOOTH),
@@ -52,7 +52,7 @@ SIZES = {
             (20, 50, (*SMOOTH, "rademacher")),
         ),
         60_000,
-        (5, 400),
+        (8, 400),
     ),
 }
 
@@ -78,7 +78,7 @@ def cells(sizes: Sizes) -> list[EnsembleCell]:
 def degenerate_cells(sizes: Sizes) -> list[EnsembleCell]:
     """Signs in so few dimensions that vectors coincide, decoupled and original."""
     dim, count = sizes.degenerate
-    facts = round(curve_at(dim).half)
+    facts = round(0.9 * curve_at(dim).half)
     return [
         EnsembleCell(kind, "rademacher", dim, facts, count) for kind in ("decoupled", "original")
     ]
@@ -126,7 +126,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         "obey it exactly, for W absorbs the covariance. Vectors on a sphere, signs and sparse "
         "vectors have scores whose fourth cumulant is of order 1/d; at the sizes that can be "
         "solved this moves the threshold by several per cent, up for light tails and down for "
-        "heavy ones, by about as much as projecting such scores on the cone predicts.",
+        "heavy ones, with the sign and the size that projecting such scores on the cone predicts.",
         tables=[
             Table(
                 "50 % point over the exact one",

@@ -1,0 +1,211 @@
+"""The extrapolation to large d: right fits, honest p-values, and planted limits that are noticed.
+
+Statistical tests use fixed seeds; each states its false-alarm rate.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from replica.errors import InvalidInput
+from validate.checks.base import settle
+from validate.checks.equivalence_limit import check_equivalence_limit, plot_equivalence_limit
+from validate.checks.extrapolation import (
+    DimensionCounts,
+    ShiftModel,
+    deviations,
+    draw,
+    limit_test,
+    single_shift,
+    straight_probit,
+    theory_probit,
+)
+from validate.checks.ladder import LadderPoint
+from validate.checks.theory_curve import TheoryCurve
+
+DIMS = (6, 8, 10, 12, 16)
+
+
+@pytest.fixture(scope="module")
+def curves() -> dict[int, TheoryCurve]:
+    return {dim: TheoryCurve.at(dim) for dim in DIMS}
+
+
+def planted(
+    a: float, b: float, *, trials: int, seed: int | None, sizes: tuple[int, ...] = (25, 49, 100)
+) -> ShiftModel:
+    """Counts of straight curves with 50 % point (1 + a + b/N) N and 1.3 times the width."""
+    data = []
+    for k, size in enumerate(sizes):
+        facts = [round(size * (1 + t / size**0.5)) for t in (-1.0, 0.0, 1.0)]
+        half = (1 + a + b / size) * size
+        p = special.ndtr([-(math.log(f / half)) * size**0.5 / 1.3 for f in facts])
+        rng = np.random.default_rng((seed or 0, k))
+        s = np.round(trials * p) if seed is None else rng.binomial(trials, p)
+        curve = straight_probit(float(size), size**-0.5)
+        data.append(
+            DimensionCounts(curve, facts, s.astype(int).tolist(), [trials] * 3, (1 / size,))
+        )
+    return ShiftModel(data)
+
+
+def test_fit_recovers_what_was_planted_and_equals_a_general_optimiser() -> None:
+    model = planted(0.03, -0.8, trials=10**7, seed=None)
+    theta = model.fit(model.successes)
+    assert theta[:2] == pytest.approx([0.03, -0.8], abs=2e-4)
+    assert theta[2:] == pytest.approx(-math.log(1.3), abs=1e-3)
+    few = planted(0.03, -0.8, trials=60, seed=5)
+
+    def loss(x: np.ndarray) -> float:
+        """The likelihood written out anew."""
+        total = 0.0
+        for g, size in enumerate((25, 49, 100)):
+            for i in range(3 * g, 3 * g + 3):
+                facts, s = round(math.exp(few.log_facts[i])), int(few.successes[i])
+                shift = math.log(facts / size / (1 + x[0] + x[1] / size))
+                u = -math.exp(x[2 + g]) * shift * size**0.5
+                total -= s * special.log_ndtr(u) + (60 - s) * special.log_ndtr(-u)
+        return float(total)
+
+    other = optimize.minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-8})
+    found = few.fit(few.successes)
+    assert loss(found) == pytest.approx(other.fun, abs=1e-6)
+    assert found == pytest.approx(other.x, abs=2e-3)
+    assert loss(found) == pytest.approx(-float(few.log_likelihood(found, few.successes)))
+
+
+def test_null_is_kept_at_its_level() -> None:
+    """2000 data sets of the hypothesis; rejections at 0.05 within four binomial standard errors
+    (false alarm below 1e-4)."""
+    model = planted(0.0, -0.8, trials=80, seed=3)
+    test = limit_test(model, seed=1, samples=4000)
+    fresh = draw(model, test.held, seed=99, samples=2000)
+    z = np.abs(deviations(model, fresh, 0.0, test.held))
+    share = float(np.mean(z >= test.critical_value(0.05)))
+    assert abs(share - 0.05) < 4 * math.sqrt(0.05 * 0.95 * (1 / 2000 + 1 / 4000))
+    assert test.p_value > 0.01
+    assert test.critical_value(1e-6) == math.inf
+
+
+def test_planted_limit_is_noticed_at_the_stated_power() -> None:
+    """300 data sets with a = 4 %; noticed as often as stated, four standard errors (below 1e-4)."""
+    honest = limit_test(planted(0.0, -0.8, trials=400, seed=3), seed=1, samples=3000)
+    stated = honest.power(0.04, 0.01, seed=2)
+    level = honest.critical_value(0.01)
+    noticed = []
+    for seed in range(300):
+        model = planted(0.04, -0.8, trials=400, seed=seed + 1000)
+        held = model.fit(model.successes, fixed={0: 0.0})
+        noticed.append(abs(float(model.deviation(held, model.successes, 0))) >= level)
+    assert 0.3 < stated < 0.999
+    assert abs(np.mean(noticed) - stated) < 4 * math.sqrt(0.25 / 300)
+    assert limit_test(planted(0.08, -0.8, trials=2000, seed=7), seed=1, samples=4000).p_value < 1e-3
+
+
+def test_intervals_cover_the_truth() -> None:
+    """40 intervals of 95 %: at least 32 hold the truth (false alarm 3e-4)."""
+    hits = 0
+    for seed in range(40):
+        model = planted(0.02, -0.8, trials=200, seed=seed)
+        test = limit_test(model, seed=1, samples=1)
+        low, high = test.interval(0)
+        assert low < test.free[0] < high
+        hits += low < 0.02 < high
+    assert hits >= 32
+
+
+def test_single_shift_of_the_exact_curve_is_one(curves: dict[int, TheoryCurve]) -> None:
+    curve = curves[12]
+    loads = curve.loads((0.8, 0.5, 0.2))
+    n = 10**6
+    counts = [round(n * p) for p in curve.exact(loads)]
+    exact = DimensionCounts(theory_probit(curve), loads, counts, [n] * len(loads), ())
+    ratio, low, high = single_shift(exact)
+    assert ratio == pytest.approx(1.0, abs=1e-5)
+    assert low < 1.0 < high
+    moved = DimensionCounts(
+        theory_probit(curve, 1.1 * curve.half), loads, counts, [n] * len(loads), ()
+    )
+    assert single_shift(moved)[0] == pytest.approx(1 / 1.1, abs=1e-4)
+
+
+def test_separated_counts_do_not_break_the_fit() -> None:
+    data = [
+        DimensionCounts(
+            straight_probit(n, n**-0.5), [n - 9, n, n + 9], [9, 9, 0], [9] * 3, (1 / n,)
+        )
+        for n in (30, 60, 90)
+    ]
+    model = ShiftModel(data)
+    theta = model.fit(model.successes)
+    assert np.isfinite(theta).all()
+    assert 0.0 < limit_test(model, seed=0, samples=200).p_value <= 1.0
+
+
+def test_refusals() -> None:
+    good = DimensionCounts(straight_probit(30, 0.2), [27, 33], [8, 2], [9, 9], (0.1,))
+    with pytest.raises(InvalidInput, match="more dimensions"):
+        ShiftModel([good])
+    with pytest.raises(InvalidInput, match="two loads"):
+        ShiftModel([good, DimensionCounts(good.curve, [27], [8], [9], (0.2,))])
+    with pytest.raises(InvalidInput, match="one length"):
+        ShiftModel([good, DimensionCounts(good.curve, [27, 30], [8], [9], (0.2,))])
+    with pytest.raises(InvalidInput, match="same number"):
+        ShiftModel([good, DimensionCounts(good.curve, [27, 30], [8, 1], [9, 9], ())])
+    with pytest.raises(InvalidInput, match="positive"):
+        straight_probit(0.0, 1.0)
+
+
+# --- original against decoupled -----------------------------------------------------------------
+
+
+def ladder(
+    curves: dict[int, TheoryCurve], kind: str, remaining: float, n: int, seed: int
+) -> list[list[LadderPoint]]:
+    """Counts whose excess is `remaining` + (0.22 delta - 0.4)/d for the original problem."""
+    rows = []
+    for dim, curve in curves.items():
+        excess = remaining + (0.22 * curve.delta_at_half - 0.4) / dim if kind == "original" else 0.0
+        p = curve.interpolated(curve.facts / (1.0 + excess))
+        loads = sorted({int(curve.facts[np.argmin(np.abs(p - t))]) for t in (0.85, 0.5, 0.15)})
+        rate = curve.interpolated(np.asarray(loads) / (1.0 + excess))
+        s = np.random.default_rng((seed, dim)).binomial(n, rate)
+        pairs = zip(loads, s.tolist(), strict=True)
+        rows.append([LadderPoint(kind, dim, q, k, n - k, 0, 0.0) for q, k in pairs])
+    return rows
+
+
+def test_equivalence_agrees_when_the_excess_vanishes(curves: dict[int, TheoryCurve]) -> None:
+    original = ladder(curves, "original", 0.0, 4000, 1)
+    decoupled = ladder(curves, "decoupled", 0.0, 4000, 2)
+    check = check_equivalence_limit(original, decoupled, curves, seed=3, samples=4000)
+    settle([check], 0.01)
+    assert check.verdict == "agrees"
+    c_low, c_high = check.settings["c_interval"]
+    assert c_low < 0.22 < c_high
+    assert "easier" not in check.claim
+    controls = [r for r in check.table if r.get("problem") == "decoupled" and "ratio_low" in r]
+    # 99.98 % of the time all five lie within 2.5 times their 95 % interval.
+    assert all(abs(r["ratio"] - 1) < 2.5 * (r["ratio_high"] - r["ratio"]) for r in controls)
+    assert plot_equivalence_limit(check).axes
+
+
+def test_equivalence_notices_an_excess_that_remains(curves: dict[int, TheoryCurve]) -> None:
+    """2 % that remain, 100 000 instances a load: power stated and verdict (false alarm none: the
+    statistic is far beyond the simulated null)."""
+    original = ladder(curves, "original", 0.02, 100_000, 1)
+    check = check_equivalence_limit(original, [], curves, seed=3, samples=4000)
+    settle([check], 0.01)
+    assert check.power is not None
+    assert check.power > 0.9
+    assert check.verdict == "disagrees"
+
+
+def test_equivalence_needs_the_exact_curves(curves: dict[int, TheoryCurve]) -> None:
+    rows = ladder(curves, "original", 0.0, 50, 1)
+    with pytest.raises(InvalidInput, match="d = 16"):
+        check_equivalence_limit(rows, [], {d: c for d, c in curves.items() if d < 16}, seed=0)
