@@ -44,7 +44,7 @@ class CurvePoint:
     """One load and ridge: sample, and the accuracy of the rules on each of its instances."""
 
     sample: Sample
-    rules: dict[str, Sequence[float]]
+    rules: Mapping[str, Sequence[float]]
 
 
 def check_trained_curve(

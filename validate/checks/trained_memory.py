@@ -122,7 +122,7 @@ def _columns(values: Floats, errors: Floats) -> Record:
 
 
 def plot_trained_memory(check: Check) -> Figure:
-    """Deviation of the mean |W|^2 from the theory against 1/N, with the lines of the fit."""
+    """Deviation of the mean |W|^2 from the theory against 1000/N, with the lines of the fit."""
     figure, axes = new_figure()
     axes.axhline(0.0, color=MUTED, linewidth=1.8, label="theory")
     for number, theory in enumerate(check.select("theory")):
@@ -131,7 +131,7 @@ def plot_trained_memory(check: Check) -> Figure:
         rows = check.select("simulation", **about)
         points, fit = [r for r in rows if r["N"] != FITTED], rows[-1]
         scale = 100.0 / theory["norm_squared"]
-        x = [1.0 / r["N"] for r in points]
+        x = [1000.0 / r["N"] for r in points]
         y = [scale * r["norm_squared"] - 100.0 for r in points]
         bars = [scale * 1.96 * r["norm_squared_error"] for r in points]
         simulation_points(
@@ -147,11 +147,11 @@ def plot_trained_memory(check: Check) -> Figure:
         bar = scale * 1.96 * fit["norm_squared_error"]
         simulation_points(axes, [0.0], [end], [end - bar], [end + bar], series=series, label="")
         far = max(x)
-        rise = scale * fit["norm_squared_slope"] * far
+        rise = scale * fit["norm_squared_slope"] * far / 1000.0
         axes.plot([0.0, far], [end, end + rise], color=SERIES[series], linewidth=1.0)
     label_axes(
         axes,
-        "$1/N$",
+        "$1000/N$",
         r"mean of $\|W\|^2$, deviation from theory (%)",
         title=f"$M={check.settings['competitors']}$ competitors",
         legend="best",

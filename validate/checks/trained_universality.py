@@ -1,6 +1,7 @@
 """Trained memories of the decoupled and the original problem: how far from the theory at finite d.
 
-At a fixed load p/N and ridge, with M = p - 1, the relative difference of a quantity,
+At a fixed ratio of p to the critical number of facts (so that every d is in the same regime) and
+a fixed ridge, with M = p - 1, the relative difference of a quantity,
 
     r_d = mean over instances / theory at (N = d^2, p, M) - 1,
 
@@ -196,7 +197,7 @@ def check_trained_universality(series: Sequence[Series]) -> Check:
     return Check(
         name="trained_universality",
         claim="Trained memories of the decoupled and original problems approach those of the "
-        "Gaussian problem as d grows at fixed load and ridge.",
+        "Gaussian problem as d grows at a fixed distance from capacity and a fixed ridge.",
         source="universality and decoupling, assumed by the calculation",
         quantity=f"‖W‖², {one.kind}, {one.name}: difference from theory as d → ∞, "
         f"line in {_SUPERSCRIPTS[best.exponent]}",
