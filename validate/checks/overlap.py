@@ -164,12 +164,14 @@ def check_overlap(
     seed: int,
     accuracy: float = 4e-4,
     law: Mapping[float, tuple[float, float]] | None = None,
+    nulls: int = 200_000,
 ) -> Check:
     """Hypothesis: at every load the mean overlap tends to the saddle point as N -> infinity.
 
     Student statistics t of the extrapolated differences, one a load, with the error of the
     prediction added in quadrature; sum t^2 against simulated sums of Student variables. Named
-    alternative: q = 2 alpha. `law` replaces the prediction (value, standard error) by load.
+    alternative: q = 2 alpha. `law` replaces the prediction (value, standard error) by load;
+    `nulls` simulated sums.
     Raises `InvalidInput` for mixed numbers of competitors or a load measured at one size only.
     """
     if len({c.competitors for c in cells}) != 1:
@@ -213,7 +215,7 @@ def check_overlap(
                 "t": statistics[-1],
             }
         )
-    test = squares_test(statistics, shifts, degrees, seed=(seed, 41))
+    test = squares_test(statistics, shifts, degrees, seed=(seed, 41), samples=nulls)
     load, q, measured, low, high = limits[-1]
     missed = sum(c.missed for c in cells)
     doubtful = sum(len(c.worst) for c in cells)

@@ -343,19 +343,24 @@ def _grid(data: ScoreData, which: str) -> tuple[range, tuple[float, ...]]:
     return data.layout.best, data.layout.best_grid
 
 
-def _laws(data: ScoreData) -> Any:
-    """The certified laws at the largest size."""
+def _cdf(data: ScoreData, which: str, points: Sequence[float]) -> Floats:
+    """Certified distribution function at the largest size, at scores rounded to 1e-6."""
+    margin = Fraction(float(data.theory[0])).limit_denominator(10**8)
+    exact = tuple(Fraction(float(x)).limit_denominator(10**6) for x in points)
+    return np.array(
+        _certified_cdf(data.competitors[int(np.argmax(data.dims))], margin, which, exact)
+    )
+
+
+@lru_cache(maxsize=64)
+def _certified_cdf(
+    competitors: int, margin: Fraction, which: str, points: tuple[Fraction, ...]
+) -> tuple[float, ...]:
     from numerics.scores import CapacityScores
 
-    margin = Fraction(float(data.theory[0])).limit_denominator(10**8)
-    return CapacityScores(data.competitors[int(np.argmax(data.dims))], margin)
-
-
-def _cdf(data: ScoreData, which: str, points: Sequence[float]) -> Floats:
-    laws = _laws(data)
+    laws = CapacityScores(competitors, margin)
     function = laws.target_cdf if which == "target" else laws.best_cdf
-    exact = [Fraction(float(x)).limit_denominator(10**6) for x in points]
-    return np.array([function(x, 7).to_float_lossy() for x in exact])
+    return tuple(function(x, 7).to_float_lossy() for x in points)
 
 
 def stretched(data: ScoreData, which: str, factor: float) -> Floats:

@@ -55,7 +55,7 @@ SIZES = {
         low_rank=(("gaussian", "low_rank", 8, 3),),
         starts=(("flat", 1.0, 3), ("gaussian", 20.0, 2)),
         start_dim=10,
-        aspect=0.5,
+        aspect=0.7,
     ),
     "paper": Sizes(
         gaussian=((8, 200), (12, 150), (16, 100)),
