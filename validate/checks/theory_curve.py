@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,8 +37,12 @@ class TheoryCurve:
             raise InvalidInput("the success probability must not rise with the number of facts")
 
     @classmethod
+    @cache
     def at(cls, dim: int, *, spread: float = 0.35) -> TheoryCurve:
-        """Certified curve around p_c = largest p with p delta(p-1) <= d^2, from `numerics.cone`."""
+        """Certified curve around p_c = largest p with p delta(p-1) <= d^2, from `numerics.cone`.
+
+        Computed once a process.
+        """
         from numerics import cone
 
         centre = int(cone.critical_facts(dim))
