@@ -60,9 +60,9 @@ def test_sections_named_in_the_table_are_parts_of_the_report() -> None:
     """The last column of the table for those who know the papers."""
     rows = re.findall(r"^\| (?:A|B|new) \|.*\| ([^|]+) \|$", TEXT, re.MULTILINE)
     assert len(rows) >= 12
-    known = {name.replace("_", " ") for name in PARTS}
     for cell in rows:
         for name in cell.split(", "):
-            assert name in known, f"{name!r} is no part of the report: {sorted(known)}"
+            word = name.replace(" ", "_")
+            assert any(known.endswith(word) for known in PARTS), f"{name!r} is not in {PARTS}"
     for name in PARTS:
         assert part(name).SIZES
