@@ -34,6 +34,7 @@ PARTS = (
     "scores",
     "spectra",
     "rules",
+    "trained",
     "embeddings",
 )
 
