@@ -15,6 +15,7 @@ PROMISES = {
     "derive_gardner.py": "critical_load:",
     "own_embeddings.py": "least components, true pairing:     15",
     "critical_loads.py": "original: median",
+    "ladder.py": "d = 8, 40 certified instances a cell",
     "expansion_figure.py": "1000.0   0.50263",
     "latex_table.py": r"1\,024 & 69\,881 & 0.74338992 & 0.066644551 \\",
     "new_criterion.py": "capacity: 4/3 facts per weight; v_k = [3/8, 1/2, 1/8]",

@@ -15,6 +15,7 @@ from validate.checks.low_rank import (
     low_rank_units,
     plot_low_rank,
 )
+from validate.checks.rank_share import check_rank_share, pooled, share_units
 from validate.checks.theory_curve import TheoryCurve
 from validate.checks.units import Unit
 from validate.plotting import to_svg
@@ -23,17 +24,33 @@ from validate.report.model import Figure, Section, Table
 
 @dataclass(frozen=True)
 class Sizes:
-    """`ratios`: rank ratio (exact text) and starts of a search; `dims`: d and instances a load."""
+    """`series`: rank ratio (exact text), starts of a search, and (d, instances a load).
 
-    ratios: tuple[tuple[str, int], ...]
-    dims: tuple[tuple[int, int], ...]
+    `matrices`: d and number of random matrices for I(rank_ratio). Small ranks are hard to search,
+    so rank ratio 1/4 begins at a larger d.
+    """
+
+    series: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
+    matrices: tuple[tuple[int, int], ...]
     targets: tuple[float, ...] = (0.85, 0.5, 0.15)
 
 
 SIZES = {
-    "quick": Sizes((("0.25", 3), ("0.5", 2), ("0.75", 2)), ((8, 12), (12, 10), (16, 6))),
+    "quick": Sizes(
+        (
+            ("0.25", 4, ((16, 4), (20, 4), (24, 3))),
+            ("0.5", 2, ((8, 12), (12, 10), (16, 6))),
+            ("0.75", 2, ((8, 12), (12, 10), (16, 6))),
+        ),
+        ((32, 160), (64, 120), (128, 80)),
+    ),
     "paper": Sizes(
-        (("0.25", 6), ("0.5", 3), ("0.75", 2)), ((8, 250), (12, 250), (16, 200), (24, 80))
+        (
+            ("0.25", 6, ((16, 120), (20, 90), (28, 40))),
+            ("0.5", 3, ((12, 300), (16, 250), (24, 100))),
+            ("0.75", 2, ((12, 300), (16, 250), (24, 100))),
+        ),
+        ((32, 1600), (64, 1200), (128, 800)),
     ),
 }
 
@@ -44,31 +61,39 @@ def curve_at(dim: int) -> TheoryCurve:
     return TheoryCurve.at(dim)
 
 
-def cells(sizes: Sizes, ratio: str, starts: int) -> list[LowRankCell]:
-    """Loads around the predicted 50 % point at every dimension."""
+def cells(sizes: Sizes, number: int) -> list[LowRankCell]:
+    """Of series `number`: loads around the predicted 50 % point at every dimension."""
+    ratio, starts, dims = sizes.series[number]
     factor = float(rank_factor(ratio, 12).to_float_lossy())
     return [
         LowRankCell(dim, round(float(ratio) * dim), facts, count, starts)
-        for dim, count in sizes.dims
+        for dim, count in dims
         for facts in low_rank_loads(curve_at(dim), factor, sizes.targets)
     ]
 
 
 def units(sizes: Sizes, seed: int) -> list[Unit]:
-    """Batches of searches, one rank ratio after the other."""
-    return [
+    """Random matrices, then batches of searches, one rank ratio after the other."""
+    searches = [
         unit
-        for ratio, starts in sizes.ratios
-        for unit in low_rank_units(cells(sizes, ratio, starts), seed)
+        for number in range(len(sizes.series))
+        for unit in low_rank_units(cells(sizes, number), seed)
     ]
+    return [*_matrices(sizes, seed), *searches]
+
+
+def _matrices(sizes: Sizes, seed: int) -> list[Unit]:
+    return share_units(sizes.matrices, [ratio for ratio, _, _ in sizes.series], seed)
 
 
 def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
-    """One check for each rank ratio, one figure, and the ratios as a table."""
-    checks = []
-    used = 0
-    for ratio, starts in sizes.ratios:
-        wanted = cells(sizes, ratio, starts)
+    """For each rank ratio I itself and the search; one figure, and the ratios as a table."""
+    matrices = _matrices(sizes, seed)
+    used = len(matrices)
+    shares, checks = [], []
+    for number, (ratio, _, _) in enumerate(sizes.series):
+        shares.append(check_rank_share(ratio, pooled(matrices, answers[: len(matrices)], number)))
+        wanted = cells(sizes, number)
         own = low_rank_units(wanted, seed)
         found = low_rank_counts(wanted, own, answers[used : used + len(own)])
         used += len(own)
@@ -81,7 +106,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         "random matrix carry. This bound is Gordon's inequality; the problem is not convex, so no "
         "one can prove that a memory is missing. A search by L-BFGS from several starts gives a "
         "lower bound, every memory found being proved. If both meet as d grows, the threshold is "
-        "sharp.",
+        "sharp. I itself is checked on singular values of random matrices.",
         tables=[
             Table(
                 "50 % point of the search over the predicted one",
@@ -118,5 +143,5 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 ),
             )
         ],
-        checks=list(checks),
+        checks=[*shares, *checks],
     )

@@ -49,7 +49,7 @@ SIZES = {
         (
             (12, 150, SMOOTH),
             (16, 110, (*SMOOTH, "rademacher")),
-            (20, 50, (*SMOOTH, "rademacher")),
+            (20, 40, (*SMOOTH, "rademacher")),
         ),
         60_000,
         (8, 400),
