@@ -62,9 +62,9 @@ class Equations:
 
     def _logs(self, squared_step: Array, trace: Array, q: float, v: float) -> Array:
         first, second = np.mean(squared_step), np.mean(trace)
-        if not first > 0.0:
-            raise ArithmeticError("every fact has zero gradient: no fixed point at this Q and V")
         whole = self.ridge + self.gamma * second
+        if not (first > 0.0 and whole > 0.0 and math.isfinite(first + whole)):
+            raise ArithmeticError(f"the averages at Q = {q:.3g}, V = {v:.3g} are not positive")
         values = np.empty((len(squared_step), 2))
         values[:, 0] = np.log(self.gamma * first / q) + (squared_step - first) / first
         values[:, 1] = np.log(v * whole) + self.gamma * (trace - second) / whole
@@ -148,7 +148,7 @@ def solve(equations: Equations, start: State | None = None, tolerance: float = 1
     ridge = max(equations.ridge, 30.0 * equations.gamma)
     stage = Equations(equations.ensemble, equations.loss, equations.gamma, ridge)
     v = 1.0 / ridge
-    means = stage.ensemble.averages(stage.loss, 1e-12, v)
+    means = stage.ensemble.averages(stage.loss, equations.gamma * v * v, v)
     q = max(equations.gamma * float(np.mean(means.squared_step)), 1e-300)
     point = np.log([q, v])
     found = newton(stage, point, 1e-6)

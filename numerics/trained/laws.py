@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,13 @@ from numerics.trained.losses.base import Array, Loss
 from numerics.trained.population import REPLICATES, Population, draw_population
 from numerics.trained.predict import check_point
 from numerics.trained.prediction import Predicted
-from numerics.trained.solution import Solution, Tick, propagated, solve_point
+from numerics.trained.solution import (
+    MOST_NUMBERS,
+    Solution,
+    Tick,
+    propagated,
+    solve_point,
+)
 from replica.errors import InvalidInput
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -94,24 +101,28 @@ def score_laws(
             )
     kind = loss_by_name(loss, fraction)
     check_point(kind, parameters, facts, competitors, ridge, accuracy, seed)
-    solution = solve_point(kind, facts / parameters, competitors, ridge, accuracy, seed, tick)
-    return laws_at(solution, kind, competitors, seed, levels)
+    gamma = facts / parameters
+    solution = solve_point(kind, gamma, competitors, ridge, accuracy, seed, tick=tick)
+    return laws_at(solution, kind, competitors, accuracy, seed, levels)
 
 
 def laws_at(
     solution: Solution,
     loss: Loss,
     competitors: int,
+    accuracy: float = 0.003,
     seed: int = 0,
     levels: tuple[float, ...] = LEVELS,
 ) -> ScoreLaws:
-    """The laws at a fixed point already solved."""
+    """The laws at a fixed point already solved, on at least 0.25/accuracy^2 facts."""
     equations = solution.equations
     ensemble = None if equations is None else equations.ensemble
-    if isinstance(ensemble, Population) and ensemble.size >= REPLICATES * _LEAST_FACTS:
+    most = max(_LEAST_FACTS, MOST_NUMBERS // (8 * REPLICATES * (competitors + 1)))
+    wanted = min(max(0.25 / accuracy**2 / REPLICATES, _LEAST_FACTS), most)
+    if isinstance(ensemble, Population) and ensemble.size >= REPLICATES * wanted:
         population = ensemble
     else:
-        population = draw_population(competitors, _LEAST_FACTS, seed)
+        population = draw_population(competitors, 1 << math.ceil(math.log2(wanted)), seed)
         if equations is not None and isinstance(ensemble, Population):
             # too few facts for quantiles: solved again on more, so that the root's error is theirs
             equations = replace(equations, ensemble=population)

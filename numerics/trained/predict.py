@@ -15,10 +15,19 @@ from numerics.trained.catalogue import loss_by_name
 from numerics.trained.losses.base import Loss
 from numerics.trained.losses.squared import Squared
 from numerics.trained.prediction import TrainedMemory
-from numerics.trained.solution import Tick, solve_point
+from numerics.trained.solution import (
+    METHODS,
+    MOST_NUMBERS,
+    Tick,
+    most_competitors,
+    sampled_numbers,
+    solve_point,
+)
 from replica.errors import InvalidInput
 
 LEAST_ACCURACY = 1e-5
+MOST_COUNT = 10**100
+MOST_LOAD = 1e9
 
 
 def predict(
@@ -31,6 +40,7 @@ def predict(
     seed: int = 0,
     *,
     fraction: float | None = None,
+    method: str = "auto",
     tick: Tick | None = None,
 ) -> TrainedMemory:
     """Training accuracy, loss, ||W||^2 and V of the minimiser of
@@ -39,19 +49,25 @@ def predict(
 
     in the limit of large N at fixed p/N and M. Arguments: N = `parameters` (d^2), p = `facts`, M =
     `competitors` >= 1; `ridge` > 0, or 0 above capacity, where the minimum exists without; the name
-    of the `loss`; the relative standard error wanted (`accuracy`; it fixes the size of the
-    population; M = 1 and the squared loss need none); the `seed`; the `fraction` of competitors of
-    the loss tail_average; `tick`, called with a sentence at every stage. Raises `InvalidInput`.
-    Source: zero-temperature limit of the replica calculation (THEORY section 8; `replica.trained`
-    derives the equations).
+    of the `loss`; the relative standard error wanted (`accuracy`; a recall below 0.05, for
+    tail_average below 1, and a loss below 0.01 are wanted to this fraction of these); the `seed` of
+    sampled averages; the `fraction` of competitors of the loss tail_average; `method`: "auto"
+    (closed form, quadrature or convolution where one exists: `stderr` is then an error estimate of
+    the integrals) or "population" (always sampled, if M > 1); `tick`, called with a sentence at
+    every stage. Raises `InvalidInput`. Source: zero-temperature limit of the replica calculation
+    (THEORY section 8; `replica.trained` derives the equations).
 
-    >>> memory = predict(parameters=256, facts=100, competitors=99, ridge=0.1, accuracy=0.01)
-    >>> print(f"{memory.norm_squared.value:.2f} {memory.accuracy.value:.3f}")
-    1.79 0.222
+    >>> memory = predict(parameters=256, facts=100, competitors=99, ridge=0.1)
+    >>> print(f"{memory.norm_squared.value:.5f} {memory.accuracy.value:.5f}")
+    1.78956 0.22182
     """
     kind = loss_by_name(loss, fraction)
     check_point(kind, parameters, facts, competitors, ridge, accuracy, seed)
-    found = solve_point(kind, facts / parameters, competitors, ridge, accuracy, seed, tick)
+    if method not in METHODS:
+        raise InvalidInput(f"unknown method {method!r}; the known ones are: {', '.join(METHODS)}")
+    found = solve_point(
+        kind, facts / parameters, competitors, ridge, accuracy, seed, method=method, tick=tick
+    )
     return TrainedMemory(
         parameters,
         facts,
@@ -80,7 +96,20 @@ def check_point(
         ("facts", facts),
         ("competitors", competitors),
     ):
-        parse_count(count, name)
+        if parse_count(count, name) > MOST_COUNT:
+            raise InvalidInput(
+                f"{name} is above 10^100; at most that many are taken; give a smaller number"
+            )
+    if not MOST_LOAD**-1 <= facts / parameters <= MOST_LOAD:
+        raise InvalidInput(
+            f"there are {facts / parameters:.3g} facts per parameter; the theory is evaluated "
+            f"between {1 / MOST_LOAD:g} and {MOST_LOAD:g}; change facts or parameters"
+        )
+    if sampled_numbers(loss, competitors) > MOST_NUMBERS:
+        raise InvalidInput(
+            f"competitors is about {float(competitors):.3g}; averages of the {loss.name} loss are "
+            f"sampled up to {most_competitors()} competitors; give fewer"
+        )
     number = isinstance(ridge, int | float | np.floating) and not isinstance(ridge, bool)
     if not (number and math.isfinite(ridge) and ridge >= 0):
         raise InvalidInput(

@@ -20,7 +20,7 @@ def recall_by_lead(competitors: int, lead: float, spread: float = 1.0) -> float:
     """
 
     def log_integrand(g: np.ndarray) -> np.ndarray:
-        value = -0.5 * g * g + competitors * special.log_ndtr(lead + spread * g)
+        value = -0.5 * g * g + float(competitors) * special.log_ndtr(lead + spread * g)
         return np.asarray(value)
 
     coarse = np.linspace(-5.0, 60.0, 1301)

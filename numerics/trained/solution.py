@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from numerics.trained.convolution import Convolution
 from numerics.trained.fixed_point import Array, Equations, State, solve
 from numerics.trained.line import Line
 from numerics.trained.losses.base import Loss
+from numerics.trained.losses.cross_entropy import CrossEntropy
 from numerics.trained.losses.squared import Squared
-from numerics.trained.population import REPLICATES, Population, draw_population
+from numerics.trained.population import REPLICATES, Ensemble, Population, draw_population
 from numerics.trained.prediction import (
     QUANTITIES,
     Predicted,
@@ -23,6 +25,14 @@ from numerics.trained.prediction import (
 from replica.errors import InvalidInput
 
 MOST_NUMBERS = 1 << 28  # 2 GiB of fields
+LEAST_LOSS = 0.01  # a smaller loss per fact is wanted to the accuracy times this
+METHODS = ("auto", "population")
+#: (grid, levels, fields) of `Convolution`, coarse to fine, for V up to `_RESOLVED_V`.
+GRIDS = ((256, 64, 800), (512, 90, 1100), (1024, 130, 1600))
+_ROUGH = (256, 40, 500)  # for the path to the neighbourhood of the solution
+_RESOLVED_V = 16.0
+_MOST_SCALE = 32.0  # beyond, V/`grid` is too coarse for the shares and the population serves
+_CONVOLUTION_ACCURACY = 1e-4  # costs no more than less
 _PILOT = 32  # facts a replicate in the first population
 
 Tick = Callable[[str], None]
@@ -41,6 +51,18 @@ class Solution:
     facts_drawn: int
 
 
+def sampled_numbers(loss: Loss, competitors: int) -> int:
+    """Random numbers of the smallest population; 0 where nothing is sampled."""
+    if isinstance(loss, Squared) or competitors == 1:
+        return 0
+    return _PILOT * REPLICATES * (competitors + 1)
+
+
+def most_competitors() -> int:
+    """The largest M whose smallest population fits."""
+    return MOST_NUMBERS // (_PILOT * REPLICATES) - 1
+
+
 def solve_point(
     loss: Loss,
     gamma: float,
@@ -48,19 +70,39 @@ def solve_point(
     ridge: float,
     accuracy: float,
     seed: int,
+    *,
+    method: str = "auto",
     tick: Tick | None = None,
     start: State | None = None,
 ) -> Solution:
-    """Fixed point and predictions at load `gamma`; M = 1 by quadrature, the squared loss in closed
-    form, else on populations that grow until every relative standard error is below `accuracy`.
+    """Fixed point and predictions at load `gamma`, with relative standard errors below `accuracy`.
 
-    `start` is a solution nearby (warm start). Raises `InvalidInput` if the accuracy asks for too
-    many random numbers.
+    M = 1 by quadrature, the squared loss in closed form, cross-entropy by convolution (method
+    "auto"); the rest, and what a convolution cannot resolve, on populations that grow. `start` is a
+    solution nearby (warm start). Raises `InvalidInput` if too many random numbers are needed.
     """
     if isinstance(loss, Squared):
         return _closed_form(loss, gamma, ridge, competitors)
     if competitors == 1:
-        return _quadrature(loss, gamma, ridge, start)
+        return _refined([Line(nodes) for nodes in (16, 24)], loss, gamma, ridge, start, 1e-12)[0]
+    if isinstance(loss, CrossEntropy) and method == "auto":
+        found = _convolution(loss, gamma, competitors, ridge, accuracy, tick, start)
+        if found is not None:
+            return found
+    return _sampled(loss, gamma, competitors, ridge, accuracy, seed, tick, start)
+
+
+def _sampled(
+    loss: Loss,
+    gamma: float,
+    competitors: int,
+    ridge: float,
+    accuracy: float,
+    seed: int,
+    tick: Tick | None,
+    start: State | None,
+) -> Solution:
+    """Populations that grow until every relative standard error is below `accuracy`."""
     size, state, slopes = _PILOT, start, None
     while True:
         if size * REPLICATES * (competitors + 1) > MOST_NUMBERS:
@@ -77,24 +119,77 @@ def solve_point(
         if slopes is None:
             slopes = observable_slopes(equations, state)
         found = observe(equations, state, slopes)
-        worst = max(found[name].stderr / _scale(loss, name, found[name]) for name in QUANTITIES)
+        worst = _worst(loss, found)
         if worst <= accuracy:
             return Solution(state, found, equations, population.size)
         size <<= _doublings(worst / accuracy)
 
 
-def _quadrature(loss: Loss, gamma: float, ridge: float, start: State | None) -> Solution:
-    """M = 1: two resolutions, the finer values; their difference and the residual as the error."""
-    rough, fine = (Equations(Line(nodes), loss, gamma, ridge) for nodes in (16, 24))
-    coarse = solve(rough, start, 1e-12)
-    state = solve(fine, coarse, 1e-12)
-    first, second = (observed(e.ensemble, loss, x) for e, x in ((rough, coarse), (fine, state)))
-    left = state.residual * float(np.linalg.norm(np.linalg.inv(state.jacobian), np.inf))
-    values = {
-        name: Predicted(second[name], abs(second[name] - first[name]) + left * abs(second[name]))
-        for name in QUANTITIES
-    }
-    return Solution(state, values, fine, 0)
+def _convolution(
+    loss: Loss,
+    gamma: float,
+    competitors: int,
+    ridge: float,
+    accuracy: float,
+    tick: Tick | None,
+    start: State | None,
+) -> Solution | None:
+    """Cross-entropy by convolution, or None where its finest grid does not reach the accuracy."""
+    if tick is not None:
+        tick("convolution")
+    try:
+        if start is None:
+            start = solve(
+                Equations(Convolution(competitors, *_ROUGH), loss, gamma, ridge), None, 1e-6
+            )
+        scale = max(1.0, start.order_v / _RESOLVED_V)
+        if scale > _MOST_SCALE:
+            return None
+        factor = 1 << math.ceil(math.log2(scale))
+        grids = [Convolution(competitors, factor * g, n, z) for g, n, z in GRIDS]
+        wanted = min(accuracy, _CONVOLUTION_ACCURACY)
+        found, worst = _refined(grids, loss, gamma, ridge, start, 1e-9, wanted)
+    except ArithmeticError:
+        return None
+    return found if worst <= accuracy else None
+
+
+def _refined(
+    ensembles: Sequence[Ensemble],
+    loss: Loss,
+    gamma: float,
+    ridge: float,
+    start: State | None,
+    tolerance: float,
+    wanted: float = 0.0,
+) -> tuple[Solution, float]:
+    """Deterministic averages of growing resolution: the finest, its change as the error.
+
+    Stops where the largest relative error is below `wanted`; returns that error too.
+    """
+    state, before = start, None
+    for ensemble in ensembles:
+        equations = Equations(ensemble, loss, gamma, ridge)
+        state = solve(equations, state, tolerance)
+        values = observed(ensemble, loss, state)
+        if before is None:
+            before = values
+            continue
+        left = state.residual * float(np.linalg.norm(np.linalg.inv(state.jacobian), np.inf))
+        found = {
+            name: Predicted(value, abs(value - before[name]) + left * abs(value))
+            for name, value in values.items()
+        }
+        worst, before = _worst(loss, found), values
+        if worst <= wanted:
+            break
+    assert state is not None  # there is at least one ensemble
+    return Solution(state, found, equations, 0), worst
+
+
+def _worst(loss: Loss, found: dict[str, Predicted]) -> float:
+    """The largest relative standard error."""
+    return max(found[name].stderr / _scale(loss, name, found[name]) for name in QUANTITIES)
 
 
 def _closed_form(loss: Squared, gamma: float, ridge: float, competitors: int) -> Solution:
@@ -116,8 +211,9 @@ def _doublings(excess: float) -> int:
 
 
 def _scale(loss: Loss, name: str, predicted: Predicted) -> float:
-    """What the accuracy is relative to: the value, for small recall probabilities a constant."""
-    return max(abs(predicted.value), loss.recall_scale if name == "accuracy" else 1e-300)
+    """What the accuracy is relative to: the value; for rare errors and tiny losses a constant."""
+    least = {"accuracy": loss.recall_scale, "loss": LEAST_LOSS}.get(name, 1e-300)
+    return max(abs(predicted.value), least)
 
 
 def propagated(
