@@ -14,6 +14,7 @@ from validate.checks.equivalence import signed
 from validate.checks.extrapolation import (
     DimensionCounts,
     ShiftModel,
+    focus,
     limit_test,
     single_shift,
     theory_probit,
@@ -181,12 +182,21 @@ def plot_equivalence_limit(check: Check) -> Figure:
         label=r"fit, $(c\delta+b)/d$",
     )
     axes.set_xlim(0.0, 1.08 * edge)
+    drawn = [
+        r for r in check.table if "ratio_low" in r and r["problem"] in ("original", "decoupled")
+    ]
+    keys = ("ratio", "ratio_low", "ratio_high")
+    low, high = focus(
+        [(100 * (r[keys[0]] - 1), 100 * (r[keys[1]] - 1), 100 * (r[keys[2]] - 1)) for r in drawn],
+        0.0,
+    )
+    axes.set_ylim(low, high + 0.25 * (high - low))
     label_axes(
         axes,
         "$1/d$",
         "excess of the 50 % point, %",
         title="Original against decoupled",
-        legend="best",
+        legend="upper right",
     )
     return figure
 

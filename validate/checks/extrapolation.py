@@ -343,3 +343,16 @@ def single_shift(counts: DimensionCounts, confidence: float = 0.95) -> tuple[flo
     best = model.fit(model.successes)
     low, high = profile_interval(model, best, 0, confidence)
     return 1.0 + float(best[0]), 1.0 + low, 1.0 + high
+
+
+def focus(rows: Sequence[tuple[float, float, float]], reference: float) -> tuple[float, float]:
+    """Limits of an axis for (value, low, high): a few hopelessly wide intervals are cut off.
+
+    Three times the median half-width around all values and the `reference`.
+
+    >>> focus([(1.0, 0.9, 1.1), (1.2, 1.1, 1.3), (1.1, 0.0, 9.0)], 1.0)
+    (0.7, 1.5)
+    """
+    half = float(np.median([(high - low) / 2.0 for _, low, high in rows]))
+    values = [value for value, _, _ in rows] + [reference]
+    return round(min(values) - 3.0 * half, 12), round(max(values) + 3.0 * half, 12)

@@ -16,6 +16,7 @@ from validate.checks.curves import curve_power, curve_test, half_point
 from validate.checks.extrapolation import (
     DimensionCounts,
     ShiftModel,
+    focus,
     limit_test,
     single_shift,
     straight_probit,
@@ -379,7 +380,18 @@ def plot_list_thresholds(checks: Sequence[Check]) -> Figure:
         axes.plot(grid, fitted, color=SERIES[number], linewidth=0.9, alpha=0.7)
     theory_line(axes, [0.0, 1.1 * edge], [1.0, 1.0], series=4, label=r"theory, $N\to\infty$")
     axes.set_xlim(0.0, 1.1 * edge)
+    _set_height(axes, checks)
     label_axes(
-        axes, "$1/N$", "threshold, measured / predicted", title="Listwise recall", legend="best"
+        axes,
+        "$1/N$",
+        "threshold, measured / predicted",
+        title="Listwise recall",
+        legend="upper right",
     )
     return figure
+
+
+def _set_height(axes: Any, checks: Sequence[Check]) -> None:
+    rows = [r for check in checks for r in check.table if "ratio_low" in r]
+    low, high = focus([(r["ratio"], r["ratio_low"], r["ratio_high"]) for r in rows], 1.0)
+    axes.set_ylim(low, high + 0.3 * (high - low))

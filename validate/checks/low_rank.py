@@ -21,6 +21,7 @@ from validate.checks.base import Check, Record
 from validate.checks.extrapolation import (
     DimensionCounts,
     ShiftModel,
+    focus,
     limit_test,
     single_shift,
     theory_probit,
@@ -285,11 +286,18 @@ def plot_low_rank(checks: Sequence[Check]) -> Figure:
         axes, [0.0, 1.08 * edge], [1.0, 1.0], series=3, label=r"theory, $p\,\delta=d^2 I(k)$"
     )
     axes.set_xlim(0.0, 1.08 * edge)
+    _set_height(axes, checks)
     label_axes(
         axes,
         "$1/d$",
         "50 % point, found / predicted",
         title="Low-rank memories",
-        legend="best",
+        legend="upper right",
     )
     return figure
+
+
+def _set_height(axes: Any, checks: Sequence[Check]) -> None:
+    rows = [r for check in checks for r in check.table if "ratio_low" in r]
+    low, high = focus([(r["ratio"], r["ratio_low"], r["ratio_high"]) for r in rows], 1.0)
+    axes.set_ylim(low, high + 0.3 * (high - low))

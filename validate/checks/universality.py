@@ -16,6 +16,7 @@ from validate.checks.equivalence import signed
 from validate.checks.extrapolation import (
     DimensionCounts,
     ShiftModel,
+    focus,
     limit_test,
     single_shift,
     theory_probit,
@@ -24,7 +25,7 @@ from validate.checks.ladder import LadderPoint, instance_work, tally_point
 from validate.checks.statistics import generator
 from validate.checks.theory_curve import TheoryCurve
 from validate.checks.units import Unit
-from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
+from validate.plotting import INK, SERIES, label_axes, new_figure, simulation_points
 
 TITLES = {
     "gaussian": "Gaussian",
@@ -301,7 +302,7 @@ def plot_universality(check: Check) -> Figure:
         simulation_points(
             axes,
             # exact ensembles share x = 0: drawn side by side
-            [v + 0.12 * (series - 2) + 0.05 * k for k, v in enumerate(x)],
+            [v + 0.2 * (series - 2) + 0.07 * k for k, v in enumerate(x)],
             [100 * (r["ratio"] - 1) for r in rows],
             [100 * (r["ratio_low"] - 1) for r in rows],
             [100 * (r["ratio_high"] - 1) for r in rows],
@@ -309,7 +310,14 @@ def plot_universality(check: Check) -> Figure:
             label=rows[0]["title"],
         )
     ends = [1.15 * min(edge) - 0.5, 1.15 * max(edge) + 0.5]
-    theory_line(axes, ends, ends, series=0, label="measured = predicted")
+    axes.plot(ends, ends, color=INK, linewidth=1.2, label="measured = predicted")
+    shown = [r for r in check.table if "ratio_low" in r]
+    axes.set_ylim(
+        *focus(
+            [tuple(100 * (r[k] - 1) for k in ("ratio", "ratio_low", "ratio_high")) for r in shown],
+            0.0,
+        )
+    )
     label_axes(
         axes,
         "predicted shift of the 50 % point, %",
