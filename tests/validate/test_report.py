@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import html.parser
 import json
+import pickle
 import re
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
@@ -281,3 +282,29 @@ def test_templates_are_found_as_package_data() -> None:
     folder = Path(__file__).parents[2] / "validate" / "report"
     assert (folder / "report.html.j2").is_file()
     assert (folder / "style.css").is_file()
+
+
+def test_a_section_that_cannot_travel_between_processes_is_built_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its check holds a function with a cache, which no pickle takes."""
+    from functools import lru_cache
+
+    from validate.checks.base import Check
+    from validate.report import run as module
+    from validate.report.model import Section
+
+    @lru_cache(maxsize=1)
+    def power(level: float) -> float:
+        return 1.0 - level
+
+    check = Check("a", "c", "s", "q", "1", "1", "[1, 1]", "1", [], power_at=power)
+    section = Section("a", "A", "I", checks=[check])
+    monkeypatch.setattr(module, "build", lambda *job: (section, 0.5))
+    assert module._packed(("a", None, 0, [])) is None
+    check.power_at = lambda level: 1.0 - level
+    packed = module._packed(("a", None, 0, []))
+    assert packed is not None
+    copy, seconds = pickle.loads(packed)
+    assert copy.checks[0].power_at(0.25) == 0.75
+    assert seconds == 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -97,15 +98,26 @@ def run(
     )
 
 
-def in_parallel(
-    jobs: Sequence[tuple[str, Any, int, list[Any]]], workers: int
-) -> list[tuple[Section, float]]:
-    """The sections of all jobs (part, sizes, seed, answers), each with its processor seconds."""
+Job = tuple[str, Any, int, list[Any]]
+
+
+def in_parallel(jobs: Sequence[Job], workers: int) -> list[tuple[Section, float]]:
+    """The sections of all jobs (part, sizes, seed, answers), each with its processor seconds.
+
+    Checks hold functions, and not every function can travel between processes (one with a cache
+    cannot): a section that does not travel is built here.
+    """
     import joblib
 
+    if workers == 1:
+        return [build(*job) for job in jobs]
     with processes(workers):
         pool = joblib.Parallel(batch_size=1)
-        return list(pool(joblib.delayed(build)(*job) for job in jobs))
+        found = pool(joblib.delayed(_packed)(job) for job in jobs)
+    return [
+        build(*job) if pack is None else pickle.loads(pack)
+        for job, pack in zip(jobs, found, strict=True)
+    ]
 
 
 def build(name: str, sizes: Any, seed: int, answers: list[Any]) -> tuple[Section, float]:
@@ -114,6 +126,18 @@ def build(name: str, sizes: Any, seed: int, answers: list[Any]) -> tuple[Section
     with threads(1):
         section = part(name).build(sizes, seed, answers)
     return section, time.process_time() - start
+
+
+def _packed(job: Job) -> bytes | None:
+    """`build` as bytes; None if the section cannot travel."""
+    from joblib.externals import cloudpickle
+
+    built = build(*job)
+    try:
+        packed: bytes = cloudpickle.dumps(built)
+    except (AttributeError, TypeError, pickle.PicklingError):
+        return None
+    return packed
 
 
 def answer(dim: int = 512) -> str:
