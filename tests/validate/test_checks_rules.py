@@ -88,6 +88,18 @@ def test_gaussian_pseudo_inverse_by_least_squares() -> None:
     assert abs(recall.mean() - exact) < 5 * recall.std() / math.sqrt(3000)
 
 
+def test_gaussian_pseudo_inverse_tends_to_the_trained_memory_of_squared_loss() -> None:
+    """`numerics.trained` in the limit of no ridge: the gap falls like 1/N, to within 10 %."""
+    from numerics.trained import predict
+
+    gaps = []
+    for d, p in ((20, 60), (80, 960)):
+        limit = predict(d * d, p, 59, 1e-7, "squared").accuracy.value
+        gaps.append(limit - rule_recall("gaussian", "pseudo_inverse", d, p, 59))
+    assert 0 < gaps[0] < 3e-3
+    assert gaps[0] / gaps[1] == pytest.approx(16, rel=0.1)
+
+
 def test_laws_at_large_d() -> None:
     """sqrt(h) chi_d -> d/sqrt(p) at p = d^2/8: both rules reach the law of Hebb, gaps of O(1/d)."""
     gaps = []

@@ -57,9 +57,9 @@ def hebbian_every_recall(
 
         P = E_chi sqrt(p/(2 pi)) int dl psi(l)^p,   psi(l) = E Phi(a + z)^M e^{i l z},
 
-    a = chi_N/sqrt(p); |psi| <= 1, so nothing cancels beyond rounding (absolute accuracy about 1e-7).
-    `noise` multiplies sigma: 1 is the truth, others are alternatives. Raises `InvalidInput` for
-    sizes below 1.
+    a = chi_N/sqrt(p); |psi| <= 1, so nothing cancels beyond rounding (absolute accuracy about
+    1e-7). `noise` multiplies sigma: 1 is the truth, others are alternatives. Raises `InvalidInput`
+    for sizes below 1.
 
     >>> round(hebbian_every_recall(100, 1, 1), 9)
     1.0
