@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -130,8 +131,10 @@ def build(name: str, sizes: Any, seed: int, answers: list[Any]) -> tuple[Section
 
 def _packed(job: Job) -> bytes | None:
     """`build` as bytes; None if the section cannot travel."""
-    from joblib.externals import cloudpickle
-
+    try:  # joblib brings it along: as a dependency since 1.6, inside itself before
+        cloudpickle = import_module("cloudpickle")
+    except ImportError:
+        cloudpickle = import_module("joblib.externals.cloudpickle")
     built = build(*job)
     try:
         packed: bytes = cloudpickle.dumps(built)
