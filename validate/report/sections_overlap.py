@@ -24,7 +24,7 @@ class Sizes:
 
 
 SIZES = {
-    "quick": Sizes(9, ((4, 2, 6), (8, 8, 4), (4, 4, 6), (8, 16, 4)), samples=32, warmup=6),
+    "quick": Sizes(9, ((4, 2, 8), (8, 8, 5), (4, 4, 8), (8, 16, 5)), samples=24, warmup=6),
     "paper": Sizes(
         19,
         (
