@@ -163,7 +163,7 @@ def test_cover_notices_a_wrong_threshold() -> None:
     rng = np.random.default_rng(4)
 
     def rate(size: int, p: int) -> float:
-        return sum(math.comb(p - 1, i) for i in range(size)) / 2 ** (p - 1)
+        return float(Fraction(sum(math.comb(p - 1, i) for i in range(size)), 2 ** (p - 1)))
 
     wrong = [(int(rng.binomial(2000, rate(67, c.facts))), 0) for c in cells]
     right = [(int(rng.binomial(2000, rate(64, c.facts))), 0) for c in cells]

@@ -111,7 +111,7 @@ def threshold_facts(dim: int, factor: float = 1.0) -> float:
     """The real p with p delta(p-1) = d^2 factor, log-linear between the integers.
 
     >>> round(threshold_facts(20), 2)
-    86.98
+    86.87
     """
     from numerics import cone
 

@@ -58,7 +58,7 @@ def measure_ensemble(
     k is the place of the ensemble in `embeddings.NAMES`: with one seed, Gaussian and correlated
     embeddings would give equivalent instances, and no independent evidence.
 
-    >>> measure_ensemble("original", "rademacher", 6, 5, seed=0, first=0, count=2)["verdicts"]
+    >>> measure_ensemble("original", "rademacher", 8, 4, seed=0, first=0, count=2)["verdicts"]
     ['separable', 'separable']
     """
     from validate.decide import decide_many

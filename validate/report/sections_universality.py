@@ -44,7 +44,7 @@ class Sizes:
 
 
 SIZES = {
-    "quick": Sizes(((12, 14, SMOOTH), (16, 6, ("gaussian", "rademacher"))), 20_000),
+    "quick": Sizes(((12, 12, SMOOTH), (16, 5, ("gaussian", "rademacher"))), 20_000),
     "paper": Sizes(
         (
             (12, 150, SMOOTH),
