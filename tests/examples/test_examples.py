@@ -21,6 +21,7 @@ PROMISES = {
     "new_criterion.py": "capacity: 4/3 facts per weight; v_k = [3/8, 1/2, 1/8]",
     "critical_load_figure.py": "  8      22 ",
     "spectra.py": "Gaussian, low rank          22    6     0.0",
+    "trained_memory.py": "   60  *0.28,",
     "cluster_sweep.py": "60 of 60 cells, 0 kept from before",
 }
 

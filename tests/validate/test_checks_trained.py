@@ -27,7 +27,7 @@ from validate.checks.trained_memory import check_trained_memory
 from validate.checks.trained_universality import (
     Series,
     check_trained_universality,
-    fit_line,
+    fit_limit,
     fit_power,
 )
 from validate.problems import make_problem
@@ -190,15 +190,17 @@ def test_line_and_power_fits() -> None:
     inside = [0, 0]
     for _ in range(200):
         noise = errors * rng.standard_normal(4)
-        low, high = fit_line(dims, 0.2 + 1.5 / dims + noise, errors, 1.0).interval
+        low, high = fit_limit(dims, 0.2 + 1.5 / dims + noise, errors, (1.0,)).interval
         inside[0] += low <= 0.2 <= high
         power = fit_power(dims, 2.0 * dims**-0.7 + noise, errors)
         inside[1] += power.low <= 0.7 <= power.high
     # Coverage 95 %: fewer than 176 of 200 has probability 1e-4.
     assert min(inside) >= 176
-    exact = fit_line(dims, 0.2 + 1.5 / dims, errors, 1.0)
+    exact = fit_limit(dims, 0.2 + 1.5 / dims, errors, (1.0,))
     assert exact.limit == pytest.approx(0.2)
-    assert exact.slope == pytest.approx(1.5)
+    assert exact.slopes == pytest.approx((1.5,))
+    both = fit_limit(dims, 0.2 + 1.5 / dims - 3.0 / dims**2, errors, (1.0, 2.0))
+    assert (both.limit, *both.slopes) == pytest.approx((0.2, 1.5, -3.0))
 
 
 def make_series(limit: float, errors: float) -> Series:
@@ -216,7 +218,7 @@ def make_series(limit: float, errors: float) -> Series:
 @pytest.mark.parametrize(("limit", "holds_zero"), [(0.0, True), (0.1, False)])
 def test_universality_reports_the_limit(limit: float, holds_zero: bool) -> None:
     check = check_trained_universality([make_series(limit, 0.01)])
-    rows = check.select("simulation", quantity="norm_squared", exponent=1.0)
+    rows = check.select("simulation", quantity="norm_squared", correction="1/d")
     assert len(rows) == 1
     assert (rows[0]["low"] <= 0.0 <= rows[0]["high"]) is holds_zero
     assert rows[0]["low"] <= limit <= rows[0]["high"]
@@ -267,7 +269,8 @@ SMALL = Sizes(
     curve_facts=(8, 14),
     curve_lines=(10,),
     curve_instances=6,
-    distances=((1.5, 0.1),),
+    decoupled=((0.5, 0.1),),
+    original=((1.5, 0.1),),
     distance_dims=((5, 5), (6, 5), (7, 5)),
     accuracies=(0.02, 0.02, 0.02),
     competitors=5,

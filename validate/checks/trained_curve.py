@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from numerics.trained.losses.squared import Squared
+from numerics.trained.curve import pseudo_inverse_recall
 from numerics.trained.recall import recall_by_lead
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
@@ -17,8 +17,6 @@ from validate.checks.trained_measure import RULES, Sample, Theory
 from validate.plotting import label_axes, new_figure, note, simulation_points, theory_line
 
 TITLES = {"hebbian": "Hebb", "pseudo_inverse": "pseudo-inverse"}
-# Least norm is the limit of no ridge; at 1e-9 the difference is far below a line's width.
-_NO_RIDGE = 1e-9
 
 
 def rule_recall(rule: str, parameters: int, facts: float, competitors: int) -> float:
@@ -35,8 +33,7 @@ def rule_recall(rule: str, parameters: int, facts: float, competitors: int) -> f
         raise InvalidInput(
             f"the rule is {rule!r}; it must be one of {', '.join(RULES)}; choose one"
         )
-    norm, order_v = Squared().fixed_point(facts / parameters, _NO_RIDGE)
-    return Squared().recall(competitors, norm, order_v)
+    return pseudo_inverse_recall(facts / parameters, competitors)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """Trained memories of the decoupled and the original problem: how far from the theory at finite d.
 
-At a fixed ratio of p to the critical number of facts (so that every d is in the same regime) and
-a fixed ridge, with M = p - 1, the relative difference of a quantity,
+The relative difference of a quantity from the theory at the same N = d^2, p, M and lambda,
 
-    r_d = mean over instances / theory at (N = d^2, p, M) - 1,
+    r_d = mean over instances / theory - 1,
 
-is fitted by a + b d^{-k} for k = 1/2 and k = 1, whose limits a say whether the problem becomes the
-Gaussian one, and by b d^{-k} with k free, which assumes that it does and asks how fast.
+is fitted by a + b/d, a + b/d + c/d^2 and a + b d^{-1/2}, whose limits a say whether the problem
+becomes the Gaussian one, and by b d^{-k} with k free, which assumes that it does and asks how fast.
+Along a series p/N and M are fixed (decoupled), or p is a fixed share of the critical number of
+facts and M = p - 1 (original, whose competitors are the other outputs).
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ from validate.checks.statistics import normal_quantile
 from validate.checks.trained_measure import QUANTITIES, SYMBOLS, Floats, Sample, Theory
 from validate.plotting import MUTED, SERIES, label_axes, new_figure, simulation_points
 
-EXPONENTS = (0.5, 1.0)
-_SUPERSCRIPTS = {0.5: "d^(−1/2)", 1.0: "1/d"}
+CORRECTIONS: dict[str, tuple[float, ...]] = {
+    "1/d": (1.0,),
+    "1/d and 1/d²": (1.0, 2.0),
+    "d^(−1/2)": (0.5,),
+}
+"""What each fit allows beside the limit: its name and the exponents of 1/d."""
+_LINES: dict[str, object] = {"1/d": "-", "d^(−1/2)": (0, (1.2, 1.6))}
 
 
 @dataclass(frozen=True)
-class LineFit:
-    """r = `limit` + `slope` d^-`exponent`: weighted least squares with known errors.
+class LimitFit:
+    """r = `limit` + sum_j `slopes`[j] d^-`exponents`[j]: weighted least squares, known errors.
 
     `error`: standard error of the limit; `chi_square` on `degrees` degrees of freedom.
     """
 
-    exponent: float
+    exponents: tuple[float, ...]
     limit: float
-    slope: float
+    slopes: tuple[float, ...]
     error: float
     chi_square: float
     degrees: int
-
-    @property
-    def p_value(self) -> float:
-        """P(chi-square at least as large) if the line is right."""
-        return float(special.chdtrc(self.degrees, self.chi_square)) if self.degrees else 1.0
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -53,25 +54,34 @@ class LineFit:
         half = float(normal_quantile(0.975)) * self.error
         return self.limit - half, self.limit + half
 
+    def at(self, dims: Floats) -> Floats:
+        """The fitted r at these d."""
+        steps = (b * dims**-k for k, b in zip(self.exponents, self.slopes, strict=True))
+        return self.limit + sum(steps, np.zeros_like(dims))
 
-def fit_line(dims: Floats, ratios: Floats, errors: Floats, exponent: float) -> LineFit:
-    """Fit r = a + b d^-k at the given k.
 
-    >>> fit = fit_line(np.array([4.0, 16.0, 64.0]), np.array([0.6, 0.35, 0.225]), np.ones(3), 0.5)
-    >>> round(fit.limit, 12), round(fit.slope, 12)
+def fit_limit(
+    dims: Floats, ratios: Floats, errors: Floats, exponents: tuple[float, ...]
+) -> LimitFit:
+    """Fit r = a + sum_j b_j d^-k_j at the given k_j.
+
+    >>> d = np.array([4.0, 16.0, 64.0])
+    >>> fit = fit_limit(d, np.array([0.6, 0.35, 0.225]), np.ones(3), (0.5,))
+    >>> round(fit.limit, 12), round(fit.slopes[0], 12)
     (0.1, 1.0)
     """
-    design = np.column_stack([np.ones_like(dims), dims**-exponent]) / errors[:, None]
+    columns = [np.ones_like(dims), *(dims**-k for k in exponents)]
+    design = np.column_stack(columns) / errors[:, None]
     information = design.T @ design
     theta = np.linalg.solve(information, design.T @ (ratios / errors))
     left = ratios / errors - design @ theta
-    return LineFit(
-        exponent,
+    return LimitFit(
+        exponents,
         float(theta[0]),
-        float(theta[1]),
+        tuple(float(b) for b in theta[1:]),
         float(np.sqrt(np.linalg.inv(information)[0, 0])),
         float(left @ left),
-        len(dims) - 2,
+        len(dims) - design.shape[1],
     )
 
 
@@ -157,16 +167,20 @@ def check_trained_universality(series: Sequence[Series]) -> Check:
     if not series:
         raise InvalidInput("no trained memories were given; measure the decoupled problem at least")
     table: list[Record] = []
-    fits: list[tuple[Series, str, dict[float, LineFit], PowerFit]] = []
+    fits: list[tuple[Series, str, dict[str, LimitFit], PowerFit]] = []
     for one in series:
         for quantity in QUANTITIES:
             ratios, errors = one.ratios(quantity)
             table += _rows(one, quantity, ratios, errors)
             if (errors > 0.0).all():
-                lines = {k: fit_line(one.dims, ratios, errors, k) for k in EXPONENTS}
+                lines = {
+                    name: fit_limit(one.dims, ratios, errors, exponents)
+                    for name, exponents in CORRECTIONS.items()
+                    if len(one.dims) > 1 + len(exponents)
+                }
                 fits.append((one, quantity, lines, fit_power(one.dims, ratios, errors)))
     for one, quantity, lines, power in fits:
-        for k, line in lines.items():
+        for name, line in lines.items():
             low, high = line.interval
             table.append(
                 {
@@ -174,44 +188,66 @@ def check_trained_universality(series: Sequence[Series]) -> Check:
                     "problem": one.kind,
                     "load": one.name,
                     "quantity": quantity,
-                    "dim": f"∞, {_SUPERSCRIPTS[k]}",
+                    "dim": "∞",
+                    "correction": name,
                     "difference": line.limit,
                     "low": low,
                     "high": high,
-                    "slope": line.slope,
-                    "exponent": k,
-                    "fit_p": line.p_value,
+                    "curve": _curve(line, one.dims),
+                    "chi_square": line.chi_square,
+                    "degrees": line.degrees,
                     "free_exponent": power.exponent,
                     "free_low": power.low,
                     "free_high": power.high,
                 }
             )
-    norm = [f for f in fits if f[1] == "norm_squared"]
-    one, _, lines, power = norm[0]
-    best = max(lines.values(), key=lambda line: line.p_value)
-    low, high = best.interval
-    total = {k: sum(f[2][k].chi_square for f in fits) for k in EXPONENTS}
-    degrees = sum(f[2][1.0].degrees for f in fits)
-    samples = [s for o in series for s in o.samples]
-    dims = sorted({s.setting.dim for s in samples})
+    shown = [f for f in fits if f[1] == "norm_squared"]
+    one, _, lines, power = shown[0]
+    low, high = lines["1/d"].interval
+    dims = sorted({s.setting.dim for o in series for s in o.samples})
     return Check(
         name="trained_universality",
         claim="Trained memories of the decoupled and original problems approach those of the "
-        "Gaussian problem as d grows at a fixed distance from capacity and a fixed ridge.",
+        "Gaussian problem as d grows.",
         source="universality and decoupling, assumed by the calculation",
-        quantity=f"‖W‖², {one.kind}, {one.name}: difference from theory as d → ∞, "
-        f"line in {_SUPERSCRIPTS[best.exponent]}",
+        quantity=f"‖W‖², {one.kind}, {one.name}: relative difference from theory as d → ∞, with a "
+        "correction in 1/d",
         predicted="0",
-        measured=f"{best.limit:+.2%} (at d = {dims[-1]}: {one.ratios('norm_squared')[0][-1]:+.2%})",
+        measured=f"{lines['1/d'].limit:+.2%} (at d = {one.samples[-1].setting.dim}: "
+        f"{one.ratios('norm_squared')[0][-1]:+.2%})",
         interval=f"[{low:+.2%}, {high:+.2%}]",
-        sample_size=f"{sum(s.size for s in samples)} memories at d = {', '.join(map(str, dims))}",
-        undecided=sum(s.loose for s in samples),
-        remark=f"All quantities: χ² = {total[0.5]:.1f} for lines in d^(−1/2), {total[1.0]:.1f} in "
-        f"1/d, {degrees} degrees of freedom. If the limit is zero, this difference falls like "
-        f"d^(−{power.exponent:.2f}) [{power.low:.2f}, {power.high:.2f}].",
+        sample_size=f"{sum(s.size for o in series for s in o.samples)} memories at d = "
+        f"{', '.join(map(str, dims))}",
+        undecided=sum(s.loose for o in series for s in o.samples),
+        remark=_summary(fits),
         table=table,
         settings={"dims": dims},
     )
+
+
+def _summary(fits: Sequence[tuple[Series, str, dict[str, LimitFit], PowerFit]]) -> str:
+    """Goodness of the fits, and the free exponents of the series by problem."""
+    parts = []
+    for name in CORRECTIONS:
+        chosen = [f[2][name] for f in fits if name in f[2]]
+        if chosen:
+            total = sum(line.chi_square for line in chosen)
+            parts.append(f"{total:.1f} on {sum(line.degrees for line in chosen)} ({name})")
+    exponents = [
+        f"{one.kind}, {one.name}: {power.exponent:.2f} [{power.low:.2f}, {power.high:.2f}]"
+        for one, quantity, _, power in fits
+        if quantity == "norm_squared"
+    ]
+    return (
+        f"χ² of all fits, by correction, on degrees of freedom: {', '.join(parts)}. Exponent k if "
+        f"the difference of ‖W‖² is b d^(−k): {'; '.join(exponents)}."
+    )
+
+
+def _curve(line: LimitFit, dims: Floats) -> list[list[float]]:
+    """Points (1/d, r) of a fit for drawing, from the limit to the smallest d."""
+    grid = np.linspace(1e-4, 1.05 / float(dims.min()), 40)
+    return [[float(x), float(y)] for x, y in zip(grid, line.at(1.0 / grid), strict=True)]
 
 
 def _rows(one: Series, quantity: str, ratios: Floats, errors: Floats) -> list[Record]:
@@ -248,33 +284,31 @@ def _rows(one: Series, quantity: str, ratios: Floats, errors: Floats) -> list[Re
 
 
 def plot_trained_universality(check: Check, quantity: str = "norm_squared") -> Figure:
-    """Difference from the theory against 1/d for every problem and load, with the 1/d lines."""
-    figure, axes = new_figure()
+    """Difference from the theory against 1/d for every series, with its fits."""
+    figure, axes = new_figure(4.0)
     axes.axhline(0.0, color=MUTED, linewidth=1.8, label="theory")
     rows = check.select("simulation", quantity=quantity)
     names = list(dict.fromkeys((r["problem"], r["load"]) for r in rows))
     for series, (kind, load) in enumerate(names):
         chosen = [r for r in rows if (r["problem"], r["load"]) == (kind, load)]
-        points = [r for r in chosen if "exponent" not in r]
-        x = [1.0 / r["dim"] for r in points]
+        points = [r for r in chosen if "correction" not in r]
         simulation_points(
             axes,
-            x,
+            [1.0 / r["dim"] for r in points],
             [100.0 * r["difference"] for r in points],
             [100.0 * r["low"] for r in points],
             [100.0 * r["high"] for r in points],
             series=series,
             label=f"{kind}, {load}",
         )
-        for line in chosen:
-            if "exponent" in line:
-                grid = np.linspace(1e-4, 1.05 * max(x), 60)
+        for fit in chosen:
+            if fit.get("correction") in _LINES:
                 axes.plot(
-                    grid,
-                    100.0 * (line["difference"] + line["slope"] * grid ** line["exponent"]),
+                    [x for x, _ in fit["curve"]],
+                    [100.0 * y for _, y in fit["curve"]],
                     color=SERIES[series],
                     linewidth=1.0,
-                    linestyle="-" if line["exponent"] == 1.0 else (0, (1.2, 1.6)),
+                    linestyle=_LINES[fit["correction"]],
                 )
     axes.set_xlim(left=0.0)
     label_axes(axes, "$1/d$", f"{SYMBOLS[quantity]}, difference from theory (%)", legend="best")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from math import gcd
 from typing import Any
 
 from numerics import cone
@@ -24,7 +25,6 @@ from validate.report.model import Figure, Section, Table
 
 MEASURE = "validate.checks.trained_measure:measure_trained"
 PREDICT = "validate.checks.trained_measure:predict_trained"
-KINDS = ("decoupled", "original")
 # N = dim_in dim_out; only N matters to the Gaussian problem.
 SHAPES = {64: (8, 8), 128: (16, 8), 256: (16, 16), 512: (32, 16)}
 SECONDS_A_UNIT = 15.0
@@ -34,10 +34,11 @@ SECONDS_A_UNIT = 15.0
 class Sizes:
     """`limits`: (p/N, ridge) whose limit is tested with M = `competitors` at `limit_sizes`, pairs
     of N and instances. `curve_dim`, `curve_ridges`, `curve_facts`: accuracy curves, with
-    `curve_instances` memories a point and theory at `curve_lines` in addition. `distances`: pairs
-    (p/p_c, ridge) of the decoupled and original problems with M = p - 1 at `distance_dims`, pairs
-    of d and instances; p_c is the critical number of facts, so that every d is as far from it.
-    `accuracies`: relative errors of the theory in these three places.
+    `curve_instances` memories a point and theory at `curve_lines` in addition. `decoupled`:
+    (p/N, ridge) with M = `competitors`, `original`: (p/p_c, ridge) with M = p - 1 and p_c the
+    critical number of facts; their distance from the theory is measured at `distance_dims`, pairs
+    of d and instances.
+    `accuracies`: relative errors of the theory of limits (and decoupled), curves, original.
     """
 
     limits: tuple[tuple[float, float], ...]
@@ -47,7 +48,8 @@ class Sizes:
     curve_facts: tuple[int, ...]
     curve_lines: tuple[int, ...]
     curve_instances: int
-    distances: tuple[tuple[float, float], ...]
+    decoupled: tuple[tuple[float, float], ...]
+    original: tuple[tuple[float, float], ...]
     distance_dims: tuple[tuple[int, int], ...]
     accuracies: tuple[float, float, float]
     competitors: int = 31
@@ -55,16 +57,17 @@ class Sizes:
 
 SIZES = {
     "quick": Sizes(
-        limits=((0.1875, 0.05), (0.5, 0.05)),
-        limit_sizes=((128, 60), (256, 40)),
+        limits=((0.1875, 0.05), (0.5, 0.2)),
+        limit_sizes=((128, 80), (256, 40)),
         curve_dim=10,
         curve_ridges=(0.01, 1.0),
         curve_facts=(14, 26, 40, 56),
-        curve_lines=(20, 32),
-        curve_instances=8,
-        distances=((0.7, 0.05), (1.5, 0.05)),
-        distance_dims=((10, 18), (14, 12), (20, 8)),
-        accuracies=(0.002, 0.01, 0.01),
+        curve_lines=(20,),
+        curve_instances=6,
+        decoupled=((0.1875, 0.05), (0.5, 0.2)),
+        original=((1.5, 0.05),),
+        distance_dims=((12, 14), (16, 10), (24, 6)),
+        accuracies=(0.003, 0.01, 0.01),
     ),
     "paper": Sizes(
         limits=((0.1875, 0.05), (0.25, 0.1), (0.375, 0.02), (0.5, 0.05)),
@@ -74,7 +77,8 @@ SIZES = {
         curve_facts=(20, 30, 40, 50, 60, 75, 90, 110, 130),
         curve_lines=(25, 35, 45, 55, 65, 70, 80, 100, 120),
         curve_instances=12,
-        distances=((0.7, 0.05), (1.5, 0.05)),
+        decoupled=((0.1875, 0.05), (0.5, 0.05)),
+        original=((0.7, 0.05), (1.5, 0.05)),
         distance_dims=((12, 200), (16, 150), (24, 80), (32, 50), (48, 20)),
         accuracies=(0.0008, 0.005, 0.002),
     ),
@@ -107,9 +111,11 @@ class Job:
             }
             found.append(Unit(MEASURE, arguments, work=count * each))
         if self.accuracy:
+            # The theory knows p/N only: in lowest terms, different N ask for one and the same unit.
+            common = gcd(self.setting.parameters, self.setting.facts)
             arguments = {
-                "parameters": self.setting.parameters,
-                "facts": self.setting.facts,
+                "parameters": self.setting.parameters // common,
+                "facts": self.setting.facts // common,
                 "competitors": self.setting.competitors,
                 "ridge": self.setting.ridge,
                 "accuracy": self.accuracy,
@@ -177,16 +183,22 @@ def curve_jobs(sizes: Sizes) -> list[Job]:
 
 
 def distance_jobs(sizes: Sizes) -> list[tuple[str, str, list[Job]]]:
-    """(problem, load, jobs at every d); both problems ask for the same theory."""
+    """(problem, load, jobs at every d)."""
     groups = []
-    for share, ridge in sizes.distances:
-        for kind in KINDS:
+    for kind, loads in (("decoupled", sizes.decoupled), ("original", sizes.original)):
+        for load, ridge in loads:
             jobs = []
             for dim, instances in sizes.distance_dims:
-                facts = round(share * _critical_facts(dim))
-                setting = Setting(kind, dim, dim, facts, facts - 1, ridge)
-                jobs.append(Job(setting, instances, sizes.accuracies[2]))
-            groups.append((kind, f"p = {share:g} p_c, λ = {ridge:g}", jobs))
+                if kind == "decoupled":
+                    facts, rivals = round(load * dim * dim), sizes.competitors
+                else:
+                    facts = round(load * _critical_facts(dim))
+                    rivals = facts - 1
+                setting = Setting(kind, dim, dim, facts, rivals, ridge)
+                error = sizes.accuracies[0 if kind == "decoupled" else 2]
+                jobs.append(Job(setting, instances, error))
+            name = f"p = {load:g} {'d²' if kind == 'decoupled' else 'p_c'}, λ = {ridge:g}"
+            groups.append((kind, name, jobs))
     return groups
 
 
@@ -234,7 +246,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         "minimiser at every load. Two equations predict its accuracy, loss and norm, also beyond "
         "capacity, where no memory recalls everything. Here memories are trained until strong "
         "convexity proves them within a millionth of the minimiser.",
-        tables=[_limit_table(memory), _distance_table(distance)],
+        tables=[_limit_table(memory), _distance_table(distance, sizes.competitors)],
         figures=[_curve_figure(curve), _limit_figure(memory), _distance_figure(distance)],
         checks=[memory, curve, distance],
     )
@@ -273,15 +285,16 @@ def _limit_table(check: Check) -> Table:
     )
 
 
-def _distance_table(check: Check) -> Table:
+def _distance_table(check: Check, competitors: int) -> Table:
     rows = []
-    for record in check.select("simulation"):
+    for record in sorted(check.select("simulation"), key=_group):
+        correction = record.get("correction")
         rows.append(
             (
                 record["problem"],
                 record["load"].replace(", ", "; "),
                 SYMBOLS[record["quantity"]],
-                str(record["dim"]),
+                str(record["dim"]) + (f" ({correction})" if correction else ""),
                 f"{record['difference']:+.2%}",
                 f"[{record['low']:+.2%}, {record['high']:+.2%}]",
             )
@@ -290,9 +303,14 @@ def _distance_table(check: Check) -> Table:
         "Decoupled and original problems: difference from the theory",
         ("problem", "load", "quantity", "d", "difference", "95 % interval"),
         rows,
-        "M = p − 1. Rows d = ∞ extrapolate by a straight line in 1/d or in d^(−1/2); an interval "
-        "that holds zero says that the problem becomes the Gaussian one, if the line is right.",
+        f"Decoupled: M = {competitors} fixed; original: M = p − 1. Rows d = ∞ extrapolate with the "
+        "corrections in brackets; an interval that holds zero says that the problem becomes the "
+        "Gaussian one, if the correction has that form.",
     )
+
+
+def _group(record: dict[str, Any]) -> tuple[str, str, int]:
+    return record["problem"], record["load"], QUANTITIES.index(record["quantity"])
 
 
 def _curve_figure(check: Check) -> Figure:
@@ -340,8 +358,9 @@ def _distance_figure(check: Check) -> Figure:
         "Distance of the other problems",
         "Relative difference of the squared norm from the theory against 1/d for the decoupled and "
         "original problems, with lines in 1/d and curves in one over the root of d.",
-        "Norms of decoupled and original memories exceed the theory at finite d. Full lines: fits "
-        "in 1/d; dotted: in d^(−1/2). Where they meet the left edge is the limit each would give.",
+        "Norms of decoupled and original memories differ from the theory at finite d. Full lines: "
+        "fits in 1/d; dotted: in d^(−1/2). Where they meet the left edge is the limit each would "
+        "give: look for full lines that run into zero.",
         to_svg(
             plot_trained_universality(check),
             identifier="trained-distance",
