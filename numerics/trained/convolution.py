@@ -30,7 +30,7 @@ from numerics.trained.wright import wright_omega
 _TILT = 9.0  # e^{-tilt T/V} keeps sums beyond the period from coming back
 _PERIOD = 4  # in units of V: wrapped terms are below e^{-36}
 _REACH = 9.0  # standard deviations of the fields kept
-_SETTLED = 1e-4  # of a quantity between 0 and 1
+_SETTLED = 1e-6  # of a quantity between 0 and 1
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Convolution:
             weights = (np.ones_like(u), in_v, in_q)
             transforms.append([self._transform(share, weight * g, size) for g in weights])
         (rival, rival_v, rival_q), (target, target_v, target_q) = transforms
-        number = self.competitors
-        rest = rival ** (number - 1)
+        number = float(self.competitors)
+        rest = rival ** (number - 1.0)
         excess, step = self._tests(size)
         whole = rest * rival * target
         results = [_pair(whole, excess)]
@@ -119,11 +119,11 @@ class Convolution:
     def _transform(self, share: Array, weight: Array, size: int) -> Array:
         """Tilted characteristic function of u/V (L, size/2 + 1), cubic interpolation to the grid.
 
-        Terms above 1 are left out: with them T exceeds V.
+        Terms well above 1 are left out: with them T exceeds V.
         """
         rows = len(share)
         position = share * self.grid
-        kept = position <= self.grid
+        kept = position < self.grid + 2  # all that the stencil brings to the nodes up to V
         position = np.where(kept, position, 0.0)
         mass = np.where(kept, weight * np.exp(-_TILT * share), 0.0)
         first = np.floor(position).astype(np.int64)
@@ -173,7 +173,7 @@ class Convolution:
         low = -_REACH * width
         best = width * float(-special.ndtri(1e-16 / (self.competitors + 1.0)))
         high = max(_REACH * width + v, best) + math.log1p(self.competitors)
-        grid = 1 << math.ceil(math.log2(min(max(4.0 * v, 256.0), 2048.0)))
+        grid = 1 << math.ceil(math.log2(min(max(4.0 * v, 1024.0), 4096.0)))
         least, most = low, high
         coarse = Convolution(self.competitors, grid, 24, 400)
         for _ in range(8):

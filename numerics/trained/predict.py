@@ -26,7 +26,7 @@ from numerics.trained.solution import (
 from replica.errors import InvalidInput
 
 LEAST_ACCURACY = 1e-5
-MOST_COUNT = 10**100
+MOST_COUNT = 10**15
 MOST_LOAD = 1e9
 
 
@@ -98,7 +98,7 @@ def check_point(
     ):
         if parse_count(count, name) > MOST_COUNT:
             raise InvalidInput(
-                f"{name} is above 10^100; at most that many are taken; give a smaller number"
+                f"{name} is above 10^15; at most that many are taken; give a smaller number"
             )
     if not MOST_LOAD**-1 <= facts / parameters <= MOST_LOAD:
         raise InvalidInput(

@@ -52,8 +52,8 @@ class Solution:
 
 
 def sampled_numbers(loss: Loss, competitors: int) -> int:
-    """Random numbers of the smallest population; 0 where nothing is sampled."""
-    if isinstance(loss, Squared) or competitors == 1:
+    """Random numbers of the smallest population; 0 where none is needed to begin with."""
+    if competitors == 1 or isinstance(loss, Squared | CrossEntropy):
         return 0
     return _PILOT * REPLICATES * (competitors + 1)
 

@@ -26,6 +26,7 @@ from numerics.trained import (
     score_laws,
 )
 from numerics.trained.catalogue import loss_by_name
+from numerics.trained.convolution import Convolution
 from numerics.trained.fixed_point import Equations, newton, solve
 from numerics.trained.line import Line
 from numerics.trained.losses.squared import Squared
@@ -46,7 +47,7 @@ def _close(predicted: Predicted, value: float, error: float = 0.0, slack: float 
 @pytest.mark.parametrize(("facts", "ridge"), [(40, 0.01), (90, 0.01), (100, 0.1)])
 def test_fixed_point_by_plain_monte_carlo(facts: int, ridge: float) -> None:
     """Both equations, loss and accuracy at the predicted (Q, V): Lambert W, dense matrices."""
-    memory = predict(256, facts, facts - 1, ridge, accuracy=0.005)
+    memory = predict(256, facts, facts - 1, ridge)
     q, v, gamma = memory.norm_squared.value, memory.order_parameter_V.value, facts / 256
     rng = np.random.default_rng(11)
     moved, trace, loss, won = [], [], [], []
@@ -161,28 +162,86 @@ def test_standard_errors_are_honest() -> None:
     (sum of squares)/(stated variance) has 15 degrees of freedom up to the 18 % error of the stated
     one; bounds 3 and 60 leave less than 10^-3 on each side for each of three quantities.
     """
-    runs = [predict(100, 60, 29, 0.05, accuracy=0.02, seed=seed) for seed in range(16)]
+    runs = [
+        predict(100, 60, 29, 0.05, accuracy=0.02, seed=seed, method="population")
+        for seed in range(16)
+    ]
     for name in ("loss", "norm_squared", "order_parameter_V"):
         values = np.array([getattr(run, name).value for run in runs])
         stated = np.sqrt(np.mean([getattr(run, name).stderr ** 2 for run in runs]))
         assert 3 < np.sum((values - values.mean()) ** 2) / stated**2 < 60
+        # their mean against the convolution, which samples nothing
+        exact = getattr(predict(100, 60, 29, 0.05), name)
+        assert abs(values.mean() - exact.value) < SIGMAS * stated / 4 + 3 * exact.stderr
     assert all(run.residual < 1e-9 for run in runs)
     assert all(run.order_parameter_V.stderr < 0.02 * run.order_parameter_V.value for run in runs)
 
 
 def test_accuracy_decides_the_population() -> None:
-    rough, fine = (predict(256, 90, 89, 0.01, accuracy=a) for a in (0.02, 0.004))
+    rough, fine = (
+        predict(256, 90, 89, 0.01, accuracy=a, method="population") for a in (0.05, 0.005)
+    )
     assert fine.facts_drawn > rough.facts_drawn
     for name in QUANTITIES:
         value = getattr(fine, name)
-        assert value.stderr <= 0.004 * value.value
+        assert value.stderr <= 0.005 * value.value
         assert _close(value, getattr(rough, name).value, getattr(rough, name).stderr)
 
 
 def test_reproducible_and_seeds_differ() -> None:
-    first, second, other = (predict(100, 30, 5, 0.1, accuracy=0.02, seed=s) for s in (3, 3, 4))
+    first, second, other = (
+        predict(100, 30, 5, 0.1, accuracy=0.02, seed=s, method="population") for s in (3, 3, 4)
+    )
     assert first == second
     assert first.loss.value != other.loss.value
+
+
+# -- convolution ---------------------------------------------------------------------------------
+@pytest.mark.parametrize(("q", "v"), [(0.3, 0.2), (2.8, 1.7), (12.0, 30.0)])
+def test_convolution_of_one_competitor_is_the_line(q: float, v: float) -> None:
+    """M = 1: the integral over the level against the quadrature over omega_0 - omega_1."""
+    loss = loss_by_name("cross_entropy")
+    line, level = Line().averages(loss, q, v), Convolution(1, 2048, 160, 2400).averages(loss, q, v)
+    for name in ("squared_step", "trace", "loss", "recalled"):
+        assert getattr(level, name)[0] == pytest.approx(getattr(line, name)[0], rel=3e-7)
+
+
+@pytest.mark.parametrize(
+    ("competitors", "q", "v"), [(2, 0.5, 1.0), (29, 14.7, 455.0), (89, 4.2, 3.7), (600, 0.1, 0.5)]
+)
+def test_convolution_against_proximal_maps(competitors: int, q: float, v: float) -> None:
+    """The population uses the proximal point of every fact, the convolution none of them."""
+    loss = loss_by_name("cross_entropy")
+    grid = 4096 if v > 100 else 1024
+    exact = Convolution(competitors, grid).averages(loss, q, v)
+    sampled = draw_population(competitors, 256 if competitors < 100 else 32, 5).averages(loss, q, v)
+    for name in ("squared_step", "trace", "loss"):
+        values = getattr(sampled, name)
+        # 16 replicates: Student's law, 15 degrees of freedom, 8 standard errors are below 10^-6
+        error = np.std(values, ddof=1) / 4
+        assert abs(values.mean() - getattr(exact, name)[0]) < 8 * error + 1e-6 * values.mean()
+
+
+def test_convolution_error_estimate() -> None:
+    """`stderr` covers the distance to a much finer grid."""
+    memory = predict(256, 90, 89, 0.01)
+    assert memory.facts_drawn == 0
+    fine = solve(
+        Equations(Convolution(89, 2048, 160, 2400), loss_by_name("cross_entropy"), 90 / 256, 0.01)
+    )
+    assert abs(memory.norm_squared.value - fine.norm_squared) < 3 * memory.norm_squared.stderr
+    assert abs(memory.order_parameter_V.value - fine.order_v) < 3 * memory.order_parameter_V.stderr
+    assert memory.norm_squared.stderr < 1e-4 * memory.norm_squared.value
+    with pytest.raises(InvalidInput, match="unknown method 'magic'"):
+        predict(256, 90, 89, 0.01, method="magic")
+
+
+def test_a_million_competitors() -> None:
+    """Large ridge, M = 10^6: Hebb's accuracy; no population of that size is drawn."""
+    memory = predict(10**8, 10**6, 10**6, 100.0)
+    expected = recall_by_lead(10**6, math.sqrt((1 + 1e-6) / 0.01))
+    assert memory.accuracy.value == pytest.approx(expected, rel=1e-4)
+    assert memory.facts_drawn == 0
 
 
 # -- one competitor --------------------------------------------------------------------------------
@@ -489,7 +548,9 @@ def test_newton_gives_up_rather_than_lie() -> None:
         ((10, 10, 3, 0.1, "hinge", math.nan), "accuracy is nan"),
         ((10, 10, 3, 0.1, "hinge", 0.01, -1), "seed is -1"),
         ((10, 10, 3, 0.1, "logistic"), "competitors is 3"),
-        ((10**6, 10**6, 10**8, 0.1), "random numbers"),
+        ((10**6, 10**6, 10**8, 0.1, "hinge"), "competitors is about"),
+        ((10, 10**14, 3, 0.1), "facts per parameter"),
+        ((10, 10, 10**101, 0.1), "above 10.15"),
     ],
 )
 def test_bad_input(arguments: tuple[Any, ...], words: str) -> None:

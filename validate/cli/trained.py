@@ -16,7 +16,7 @@ def trained(
     dim: Annotated[str, typer.Option(help="Dimension d of the embeddings.", metavar="D")],
     facts: Annotated[str, typer.Option(help="Number of facts p.", metavar="P")],
     ridge: Annotated[
-        float,
+        str,
         typer.Option(help="Ridge lambda > 0; the penalty is lambda d^2/2 ||W||^2.", metavar="X"),
     ],
     loss: Annotated[
@@ -33,15 +33,15 @@ def trained(
         str | None, typer.Option("--dim-out", help="Output dimension, if not d.", metavar="D")
     ] = None,
     fraction: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             help="Fraction of the competitors that the loss tail_average averages; 0.1.",
             metavar="R",
         ),
     ] = None,
     accuracy: Annotated[
-        float, typer.Option(help="Relative standard error wanted.", metavar="E")
-    ] = 0.003,
+        str, typer.Option(help="Relative standard error wanted.", metavar="E")
+    ] = "0.003",
     seed: Annotated[int, typer.Option(help="Seed of the random averages.", metavar="N")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -61,11 +61,11 @@ def trained(
             size * other,
             count,
             count - 1 if rivals is None else rivals,
-            ridge,
+            _real("ridge", ridge),
             loss,
-            accuracy,
+            _real("accuracy", accuracy),
             seed,
-            fraction=fraction,
+            fraction=None if fraction is None else _real("fraction", fraction),
             tick=lambda words: status.update(f"fixed point: {words}"),
         )
     row: dict[str, Any] = {"dim": size}
@@ -76,6 +76,18 @@ def trained(
         print_json(row)
         return
     _print_table(row)
+
+
+def _real(name: str, text: str) -> float:
+    """The number written as text, else one sentence."""
+    from replica.errors import InvalidInput
+
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(
+            f"{name} is {text[:40]!r}; it must be a number; write it like 0.01 or 1e-2"
+        ) from None
 
 
 _LABELS = {
