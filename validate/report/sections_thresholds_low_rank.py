@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from numerics.cone import rank_factor
+from validate.checks.gordon import check_gordon
 from validate.checks.low_rank import (
     LowRankCell,
     check_low_rank,
@@ -90,7 +91,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
     """For each rank ratio I itself and the search; one figure, and the ratios as a table."""
     matrices = _matrices(sizes, seed)
     used = len(matrices)
-    shares, checks = [], []
+    shares, checks, series = [], [], []
     for number, (ratio, _, _) in enumerate(sizes.series):
         shares.append(check_rank_share(ratio, pooled(matrices, answers[: len(matrices)], number)))
         wanted = cells(sizes, number)
@@ -98,6 +99,9 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         found = low_rank_counts(wanted, own, answers[used : used + len(own)])
         used += len(own)
         checks.append(check_low_rank(ratio, wanted, found, seed=seed))
+        series.append((ratio, wanted, found))
+    theories = {dim: curve_at(dim) for _, _, dims in sizes.series for dim, _ in dims}
+    bound = check_gordon(series, theories, seed=seed)
     return Section(
         identifier="low-rank",
         title="Memories of low rank",
@@ -143,5 +147,5 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 ),
             )
         ],
-        checks=[*shares, *checks],
+        checks=[*shares, *checks, bound],
     )
