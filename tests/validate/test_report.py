@@ -165,6 +165,19 @@ def test_markdown_tables_are_rectangular(report: Report) -> None:
         assert check.claim.replace("|", "\\|") in text
 
 
+def test_long_tables_are_folded_and_short_ones_are_not(report: Report) -> None:
+    table = report.sections[0].tables[0]
+    rows = table.rows
+    assert '<details class="table">' not in render(report, "html")
+    try:
+        object.__setattr__(table, "rows", [*rows] * 20)
+        page = render(report, "html")
+    finally:
+        object.__setattr__(table, "rows", rows)
+    assert page.count('<details class="table">') == 1
+    assert f"({20 * len(rows)} rows)" in page
+
+
 def test_undecided_instances_are_shown(report: Report, page: str) -> None:
     check = report.checks[0]
     check.undecided += 3
@@ -207,7 +220,7 @@ def test_formats_and_presets_are_refused_in_one_sentence(report: Report) -> None
 
 
 @pytest.mark.parametrize("name", PARTS)
-@pytest.mark.parametrize("preset", NAMES)
+@pytest.mark.parametrize("preset", ["quick", pytest.param("paper", marks=pytest.mark.long)])
 def test_every_part_keeps_the_contract(name: str, preset: str) -> None:
     """Sizes are frozen and printable, units are small, distinct JSON and depend on the seed."""
     module = part(name)

@@ -14,6 +14,8 @@ from validate.report.mathml import print_size, to_mathml, upright
 from validate.report.model import Report
 from validate.report.prose import prose
 
+LONG_TABLE = 20
+"""Rows above which a table is folded away on screen (never on paper)."""
 LEAST_PRINT_SIZE = 5.5
 """Points below which a formula is printed as LaTeX instead."""
 MARKS = {"agrees": "✓", "disagrees": "✗", "measured": "○", "proved": "■"}
@@ -48,6 +50,7 @@ def to_html(report: Report) -> str:
         prose=prose,
         verdict_line=verdict_line(report),
         false_alarm_note=false_alarm_note(report),
+        long_table=LONG_TABLE,
         strictest=report.false_alarm_rate / max(1, report.tested),
     )
 
