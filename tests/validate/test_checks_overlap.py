@@ -62,9 +62,9 @@ def test_extrapolation_equals_generalised_least_squares() -> None:
 
 
 def test_wald_test_is_honest_in_the_tail_and_powerful_as_stated() -> None:
-    """2000 skewed data sets: rejections at 1 % and 0.1 % (five standard errors above the nominal
+    """1200 skewed data sets: rejections at 1 % and 0.1 % (five standard errors above the nominal
     number at most, false alarm 3e-7), and under a shift as often as stated."""
-    truth, runs = np.array([0.3, 0.1, -0.2, 1.0]), 2000
+    truth, runs = np.array([0.3, 0.1, -0.2, 1.0]), 1200
     limits = [extrapolate(synthetic_cells(s, truth, 3.0)) for s in range(runs)]
     for level in (1e-2, 1e-3):
         rejected = sum(_difference(limit, truth) < level for limit in limits)

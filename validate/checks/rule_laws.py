@@ -47,7 +47,7 @@ def rule_recall(
     Gaussian pseudo-inverse with p > d^2.
 
     >>> round(rule_recall("decoupled", "pseudo_inverse", 12, 12, 11), 4)  # p = d: E Phi(chi_d)^11
-    0.9904
+    0.9763
     """
     if kind not in ("gaussian", "decoupled") or rule not in RULES:
         raise InvalidInput(

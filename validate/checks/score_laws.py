@@ -147,7 +147,7 @@ def predicted(dim: int, facts: int, competitors: int, layout: Layout) -> tuple[f
 
     >>> law = predicted(16, 45, 44, Layout(1, (), ()))
     >>> [round(value, 3) for value in law[:2]]
-    [0.577, 1.904]
+    [0.577, 1.905]
     """
     from numerics.scores import CapacityScores, largest_margin
 

@@ -171,7 +171,7 @@ def _batch(
     sizes: Sizes, task: str, kind: str, dim: int, facts: int, count: int, seed: int, stream: int
 ) -> list[Unit]:
     """Units of about `sizes.seconds` for `count` instances."""
-    work = 1.5e-3 + 1e-8 * facts**2 * dim**2
+    work = 3e-3 + 2e-8 * facts**2 * dim**2
     if task.startswith("learning"):
         work = 1.5 * (dim / 20.0) ** 2
     batch = max(1, min(count, round(sizes.seconds / work)))
