@@ -176,9 +176,8 @@ def test_planted_norm_is_found(trained: Limit, shift: float) -> None:
     assert verdict(check_trained_memory([planted], seed=0)) == "disagrees"
 
 
-def test_theory_without_its_second_equation_is_found(trained: Limit) -> None:
-    # V from 1/V = lambda + gamma E tr H, without (I + V H)^{-1}, moves V, here by some per cent:
-    # the theory of another ridge stands for it.
+def test_theory_of_another_ridge_is_found(trained: Limit) -> None:
+    # A ridge a tenth too large moves all three quantities.
     wrong = Theory.from_answer(predict_trained(256, 64, 15, 0.11, 0.002, 0))
     assert verdict(check_trained_memory([replace(trained, theory=wrong)], seed=0)) == "disagrees"
 
@@ -267,11 +266,11 @@ SMALL = Sizes(
     curve_dim=6,
     curve_ridges=(0.1,),
     curve_facts=(8, 14),
-    curve_lines=(10,),
+    curve_lines=(),
     curve_instances=6,
     decoupled=((0.5, 0.1),),
     original=((1.5, 0.1),),
-    distance_dims=((5, 5), (6, 5), (7, 5)),
+    distance_dims=((4, 5), (6, 5), (8, 5)),
     accuracies=(0.02, 0.02, 0.02),
     competitors=5,
 )
@@ -279,7 +278,10 @@ SMALL = Sizes(
 
 def test_section_is_built_from_its_units() -> None:
     wanted = units(SMALL, 1)
-    answers = [unit.run() for unit in wanted]
+    once = {json.dumps(unit.config): unit for unit in wanted}
+    known = {key: unit.run() for key, unit in once.items()}
+    answers = [known[json.dumps(unit.config)] for unit in wanted]
+    assert len(once) < len(wanted)  # decoupled problems ask for the theory of the limit again
     section = build(SMALL, 1, answers)
     assert [check.name for check in section.checks] == [
         "trained_gaussian",
@@ -290,7 +292,7 @@ def test_section_is_built_from_its_units() -> None:
     assert all(f.svg.startswith("<svg") for f in section.figures)
     json.dumps([check.to_json() for check in section.checks], allow_nan=False)
     curve = section.checks[1]
-    assert {r["facts"] for r in curve.select("theory", rule="ridge")} == {8, 10, 14}
+    assert {r["facts"] for r in curve.select("theory", rule="ridge")} == {8, 14}
     assert {r["facts"] for r in curve.select("simulation", rule="ridge")} == {8, 14}
     # The answers go to where they belong: the order of units is the order of jobs.
     first = section.checks[0].select("simulation")[0]
