@@ -29,6 +29,7 @@ from numerics.trained.wright import wright_omega
 
 _TILT = 9.0  # e^{-tilt T/V} keeps sums beyond the period from coming back
 _PERIOD = 4  # in units of V: wrapped terms are below e^{-36}
+_MOST_FIELDS = 24000
 _REACH = 9.0  # standard deviations of the fields kept
 _SETTLED = 1e-6  # of a quantity between 0 and 1
 
@@ -45,6 +46,7 @@ class Convolution:
     grid: int = 512
     levels: int = 80
     fields: int = 1000
+    is_gapless: bool = True  # whether the target's nodes are dense on the grid of T
     _ranges: dict[tuple[int, int], tuple[float, float]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -92,11 +94,14 @@ class Convolution:
 
     def _positive_part(self, levels: Array, q: float, v: float) -> Array:
         """(3, L): E (1 - T/V)_+ and its derivatives in V and Q at every level."""
-        z, weight = self._field(q)
-        shift = math.log(v) + math.sqrt(q) * z
         size = _PERIOD * self.grid
         transforms = []
         for raised in (0.0, v):
+            # where few competitors smooth T the target's law has to: no gaps between its nodes
+            dense = min(1.0, 3.0 / self.competitors) if raised and self.is_gapless else 0.0
+            gapless = dense * 30.0 * math.sqrt(q) * self.grid / v
+            z, weight = self._field(q, min(gapless, _MOST_FIELDS))
+            shift = math.log(v) + math.sqrt(q) * z
             u = wright_omega(shift[None, :] + raised - levels[:, None])
             share = u / v
             ratio = u / (1.0 + u)
@@ -156,9 +161,10 @@ class Convolution:
             results.append(np.conj(fft.rfft(np.roll(padded, -self.grid))))
         return results[0], results[1]
 
-    def _field(self, q: float) -> tuple[Array, Array]:
+    def _field(self, q: float, least: float = 0.0) -> tuple[Array, Array]:
         """Trapezoidal nodes and weights of N(0, 1): exact to rounding for smooth functions."""
-        z = np.linspace(-_REACH, _REACH, math.ceil(self.fields * max(1.0, math.sqrt(q) / 4.0)))
+        count = math.ceil(max(self.fields * max(1.0, math.sqrt(q) / 4.0), least))
+        z = np.linspace(-_REACH, _REACH, count)
         weight = np.exp(-0.5 * z * z)
         return z, weight / weight.sum()
 
@@ -175,7 +181,7 @@ class Convolution:
         high = max(_REACH * width + v, best) + math.log1p(self.competitors)
         grid = 1 << math.ceil(math.log2(min(max(4.0 * v, 1024.0), 4096.0)))
         least, most = low, high
-        coarse = Convolution(self.competitors, grid, 24, 400)
+        coarse = Convolution(self.competitors, grid, 24, 400, is_gapless=False)
         for _ in range(8):
             levels = np.linspace(low, high, 24)
             positive = coarse._positive_part(levels, q, v)[0]
