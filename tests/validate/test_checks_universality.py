@@ -149,7 +149,7 @@ def test_check_agrees_when_only_the_fourth_cumulant_moves_the_threshold(
     curves: dict[int, TheoryCurve],
 ) -> None:
     shifts = {(e, d): x for e, x in SHIFTS.items() for d in curves}
-    check = check_universality(synthetic(curves, 400, 1), shifts, curves, seed=2, samples=3000)
+    check = check_universality(synthetic(curves, 400, 1), shifts, curves, seed=2, samples=1200)
     settle([check], 0.01)
     assert check.verdict == "agrees"
     low, high = check.settings["c_interval"]
@@ -161,12 +161,12 @@ def test_planted_common_shift_is_noticed(curves: dict[int, TheoryCurve]) -> None
     """2 % in every threshold, 4000 instances a load: stated power above 0.9, verdict follows."""
     shifts = {(e, d): x for e, x in SHIFTS.items() for d in curves}
     points = synthetic(curves, 4000, 1, common=0.02)
-    check = check_universality(points, shifts, curves, seed=2, samples=3000)
+    check = check_universality(points, shifts, curves, seed=2, samples=1200)
     settle([check], 0.01)
     assert check.power is not None
     assert check.power > 0.9
     assert check.verdict == "disagrees"
-    few = check_universality(synthetic(curves, 4, 1), shifts, curves, seed=2, samples=3000)
+    few = check_universality(synthetic(curves, 4, 1), shifts, curves, seed=2, samples=1200)
     settle([few], 0.01)
     assert few.power is not None
     assert few.power < 0.5, "a small sample says so"
