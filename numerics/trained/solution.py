@@ -30,6 +30,7 @@ METHODS = ("auto", "population")
 #: (grid, levels, fields) of `Convolution`, coarse to fine, for V up to `_RESOLVED_V`.
 GRIDS = ((256, 64, 800), (512, 90, 1100), (1024, 130, 1600))
 _ROUGH = (256, 40, 500)  # for the path to the neighbourhood of the solution
+_PILOT_COMPETITORS = 200  # up to here a pilot population costs less than that path
 _RESOLVED_V = 16.0
 _MOST_SCALE = 32.0  # beyond, V/`grid` is too coarse for the shares and the population serves
 _CONVOLUTION_ACCURACY = 1e-4  # costs no more than less
@@ -86,6 +87,12 @@ def solve_point(
     if competitors == 1:
         return _refined([Line(nodes) for nodes in (16, 24)], loss, gamma, ridge, start, 1e-12)[0]
     if isinstance(loss, CrossEntropy) and method == "auto":
+        if start is None and competitors <= _PILOT_COMPETITORS:
+            equations = Equations(draw_population(competitors, _PILOT, seed), loss, gamma, ridge)
+            start = solve(equations)
+            values = observe(equations, start, observable_slopes(equations, start))
+            if _worst(loss, values) <= accuracy:  # enough already
+                return Solution(start, values, equations, _PILOT * REPLICATES)
         found = _convolution(loss, gamma, competitors, ridge, accuracy, tick, start)
         if found is not None:
             return found
