@@ -36,7 +36,6 @@ def check_trained_memory(limits: Sequence[Limit], *, seed: int) -> Check:
     shown = limits[-1]
     found, _, spread = shown.fit
     half = float(normal_quantile(0.975)) * float(np.sqrt(spread[_NORM, _NORM]))
-    misfits = [limit.misfit for limit in limits]
     samples = [s for limit in limits for s in limit.samples]
     sizes = sorted({s.setting.parameters for s in samples})
     wrong = np.zeros(len(QUANTITIES))
@@ -63,11 +62,21 @@ def check_trained_memory(limits: Sequence[Limit], *, seed: int) -> Check:
         remark="Every memory is within "
         "10⁻⁶ of the minimiser, relative to its norm, by strong convexity"
         + (f"; {loose} were not and are left out" if loose else "")
-        + f". Means against a + b/N: χ² = {sum(m[0] for m in misfits):.1f} for "
-        f"{sum(m[1] for m in misfits)} degrees of freedom.",
+        + "."
+        + _misfit_sentence(limits),
         table=table,
         settings={"competitors": shown.samples[0].setting.competitors, "sizes": sizes},
     )
+
+
+def _misfit_sentence(limits: Sequence[Limit]) -> str:
+    """How well a + b/N describes the means; two sizes say nothing about that."""
+    misfits = [limit.misfit for limit in limits]
+    degrees = sum(m[1] for m in misfits)
+    if not degrees:
+        return " Two sizes leave the form of the correction untested."
+    total = sum(m[0] for m in misfits)
+    return f" Means against a + b/N: χ² = {total:.1f} for {degrees} degrees of freedom."
 
 
 def _where(limit: Limit) -> str:
