@@ -199,7 +199,7 @@ class ShiftModel:
                 move = np.where(worse[..., None], 0.5 * move, move)
             theta = np.where(worse[..., None], theta, trial)
             value = np.maximum(value, reached)
-            if far.max() < 1e-8:
+            if far.max() < 1e-6:
                 break
         return theta
 
