@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +74,6 @@ def measure_listwise(
         raise InvalidInput(
             f"the criterion is {criterion!r}; it must be one of {', '.join(CRITERIA)}; choose one"
         )
-    begin = time.perf_counter()
     verdicts = []
     for i in range(first, first + count):
         key = (seed, CRITERIA.index(criterion), parameters, facts, i)
@@ -89,7 +87,6 @@ def measure_listwise(
         "separable": verdicts.count("separable"),
         "undecided": verdicts.count("undecided"),
         "count": count,
-        "seconds": time.perf_counter() - begin,
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +64,6 @@ def measure_ensemble(
     from validate.embeddings import NAMES, parse_ensemble
     from validate.problems import make_problem
 
-    begin = time.perf_counter()
     place = NAMES.index(parse_ensemble(ensemble).name)
     problems = [
         make_problem(
@@ -74,7 +72,7 @@ def measure_ensemble(
         for i in range(count)
     ]
     verdicts = [decision.verdict for decision in decide_many(problems)]
-    return {"verdicts": verdicts, "seconds": time.perf_counter() - begin}
+    return {"verdicts": verdicts}
 
 
 def ensemble_units(cells: Sequence[EnsembleCell], seed: int, batch: int = 10) -> list[Unit]:
@@ -104,11 +102,9 @@ def ensemble_points(
     """Counts of every cell, in order, from the answers of its units."""
     names = ("kind", "ensemble", "dim", "facts")
     verdicts: dict[tuple[Any, ...], list[str]] = {}
-    seconds: dict[tuple[Any, ...], float] = {}
     for unit, answer in zip(units, answers, strict=True):
         key = tuple(unit.arguments[name] for name in names)
         verdicts.setdefault(key, []).extend(answer["verdicts"])
-        seconds[key] = seconds.get(key, 0.0) + answer["seconds"]
     points = []
     for cell in cells:
         key = tuple(getattr(cell, name) for name in names)
@@ -118,7 +114,7 @@ def ensemble_points(
                 f"the answers hold {len(found)} verdicts of a cell of {cell.instances} instances "
                 f"of the ensemble {cell.ensemble}; give the answers of its own units"
             )
-        points.append(tally_point(cell.kind, cell.dim, cell.facts, found, seconds[key]))
+        points.append(tally_point(cell.kind, cell.dim, cell.facts, found))
     return points
 
 
