@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Unit:
     """`task(**arguments)`, with `task` written "package.module:function" inside `validate`.
 
-    `arguments` and the answer are JSON data (lists, not tuples; seeds included; no NaN); `work` is
-    a rough number of seconds, for progress only.
+    `arguments` and the answer are JSON data (lists, not tuples; seeds included; no NaN, and no
+    timings: equal units must have equal answers); `work` is a rough number of seconds, for progress
+    only.
 
     >>> Unit("validate.checks.statistics:clopper_pearson", {"successes": 3, "trials": 4}).run()
     [0.1941204..., 0.9936905...]
