@@ -58,7 +58,7 @@ class Sizes:
 SIZES = {
     "quick": Sizes(
         limits=((0.1875, 0.05), (0.5, 0.2)),
-        limit_sizes=((128, 80), (256, 36)),
+        limit_sizes=((128, 80), (256, 40)),
         curve_dim=10,
         curve_ridges=(0.01, 1.0),
         curve_facts=(14, 26, 40, 56),
@@ -66,7 +66,7 @@ SIZES = {
         curve_instances=6,
         decoupled=((0.1875, 0.05), (0.5, 0.2)),
         original=((1.5, 0.05),),
-        distance_dims=((16, 12), (24, 8), (32, 5)),
+        distance_dims=((16, 10), (24, 8), (32, 8)),
         accuracies=(0.003, 0.01, 0.01),
     ),
     "paper": Sizes(
@@ -322,9 +322,9 @@ def _curve_figure(check: Check) -> Figure:
         "at one up to capacity and falls beyond; with a large ridge it approaches the Hebbian "
         "curve. Measured points lie on the lines.",
         "Lines: theory of the limit of large N; points: means over memories with 95 % intervals. "
-        "A small ridge keeps everything up to capacity (vertical line) and degrades slowly beyond; "
-        "the larger the ridge, the closer to Hebb; the pseudo-inverse falls most steeply. Lines for "
-        "ridges join computed loads.",
+        "A small ridge keeps everything up to capacity (vertical line) and fades slowly beyond; "
+        "the larger the ridge, the closer to Hebb; the pseudo-inverse falls most steeply. Lines "
+        "for ridges join computed loads.",
         to_svg(
             plot_trained_curve(check),
             identifier="trained-curve",
