@@ -58,7 +58,7 @@ class Sizes:
 SIZES = {
     "quick": Sizes(
         limits=((0.1875, 0.05), (0.5, 0.2)),
-        limit_sizes=((128, 80), (256, 40)),
+        limit_sizes=((128, 80), (256, 38)),
         curve_dim=10,
         curve_ridges=(0.01, 1.0),
         curve_facts=(14, 26, 40, 56),
@@ -66,7 +66,7 @@ SIZES = {
         curve_instances=6,
         decoupled=((0.1875, 0.05), (0.5, 0.2)),
         original=((1.5, 0.05),),
-        distance_dims=((16, 10), (24, 8), (32, 8)),
+        distance_dims=((16, 10), (24, 8), (32, 7)),
         accuracies=(0.003, 0.01, 0.01),
     ),
     "paper": Sizes(
