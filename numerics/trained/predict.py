@@ -57,9 +57,9 @@ def predict(
     every stage. Raises `InvalidInput`. Source: zero-temperature limit of the replica calculation
     (THEORY section 8; `replica.trained` derives the equations).
 
-    >>> memory = predict(parameters=256, facts=100, competitors=99, ridge=0.1)
-    >>> print(f"{memory.norm_squared.value:.5f} {memory.accuracy.value:.5f}")
-    1.78956 0.22182
+    >>> memory = predict(parameters=256, facts=100, competitors=99, ridge=0.1, accuracy=1e-3)
+    >>> print(f"{memory.norm_squared.value:.4f} {memory.accuracy.value:.4f}")
+    1.7890 0.2219
     """
     kind = loss_by_name(loss, fraction)
     check_point(kind, parameters, facts, competitors, ridge, accuracy, seed)

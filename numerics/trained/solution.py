@@ -87,9 +87,9 @@ def solve_point(
     if competitors == 1:
         return _refined([Line(nodes) for nodes in (16, 24)], loss, gamma, ridge, start, 1e-12)[0]
     if isinstance(loss, CrossEntropy) and method == "auto":
-        if start is None and competitors <= _PILOT_COMPETITORS:
+        if competitors <= _PILOT_COMPETITORS:
             equations = Equations(draw_population(competitors, _PILOT, seed), loss, gamma, ridge)
-            start = solve(equations)
+            start = solve(equations, start)
             values = observe(equations, start, observable_slopes(equations, start))
             if _worst(loss, values) <= accuracy:  # enough already
                 return Solution(start, values, equations, _PILOT * REPLICATES)

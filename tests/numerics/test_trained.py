@@ -156,6 +156,7 @@ def test_brute_force_minimisation(loss: str, facts: int, competitors: int, ridge
 
 
 # -- errors --------------------------------------------------------------------------------------
+@pytest.mark.long
 def test_standard_errors_are_honest() -> None:
     """16 seeds at fixed size: the spread of every quantity over its stated error, chi^2 test.
 
@@ -177,6 +178,7 @@ def test_standard_errors_are_honest() -> None:
     assert all(run.order_parameter_V.stderr < 0.02 * run.order_parameter_V.value for run in runs)
 
 
+@pytest.mark.long
 def test_accuracy_decides_the_population() -> None:
     rough, fine = (
         predict(256, 90, 89, 0.01, accuracy=a, method="population") for a in (0.05, 0.005)
