@@ -1,4 +1,4 @@
-"""How much a report measures: `quick` for minutes, `paper` for about an hour."""
+"""How much a report measures: `quick` for minutes, `paper` for an hour or two."""
 
 from __future__ import annotations
 
