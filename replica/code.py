@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 from sympy.printing.mathematica import MCodePrinter
 from sympy.printing.numpy import NumPyPrinter
 
@@ -111,6 +112,10 @@ def _spectral_weight(rank_ratio, aspect_ratio):
 '''
 
 
+VECTORS = {"omega", "eta"}
+"""Functions of an index that stand for vectors of fields."""
+
+
 class _NumPy(NumPyPrinter):
     """NumPy expressions with the helpers of `PRELUDE` for averages, integrals and products."""
 
@@ -187,7 +192,7 @@ class _NumPy(NumPyPrinter):
 
     def _print_Function(self, expr: Any) -> str:
         name = expr.func.__name__
-        if name in ("omega", "eta"):
+        if name in VECTORS:
             return f"{name}[{self._print(expr.args[0])}]"
         return str(super()._print_Function(expr))
 
@@ -226,12 +231,16 @@ def _side(expression: Any) -> Any:
     return expression
 
 
-def _parameters(expression: Any) -> list[str]:
-    return sorted(symbol.name for symbol in expression.free_symbols)
+def _parameters(expression: Any, printer: _NumPy) -> list[str]:
+    """Names of the symbols, and of the functions that the derivation leaves unspecified."""
+    symbols = {x for x in expression.free_symbols if isinstance(x, sp.Symbol)}
+    functions = {f.func.__name__ for f in expression.atoms(AppliedUndef)} - VECTORS
+    return sorted({printer.doprint(x) for x in symbols} | functions)
 
 
 def to_python(results: dict[str, Any], title: str = "Results") -> str:
-    """NumPy source with one function a named result; arguments are the symbols it contains.
+    """NumPy source with one function a named result; arguments are the symbols it contains,
+    and the functions that it leaves unspecified.
 
     A list of results gives functions numbered from 1.
 
@@ -246,7 +255,7 @@ def to_python(results: dict[str, Any], title: str = "Results") -> str:
     blocks = [PRELUDE.format(title=title)]
     for name, value in _flattened(results):
         side = _side(value)
-        arguments = ", ".join(_parameters(side))
+        arguments = ", ".join(_parameters(side, printer))
         blocks.append(
             f"def {name}({arguments}):\n    return {printer.doprint(_with_hazard(side))}\n"
         )
@@ -305,6 +314,14 @@ class _Mathematica(MCodePrinter):
         ]
         return f"{name}[{self._print(expr.function)}, {', '.join(ranges)}]"
 
+    def _print_Piecewise(self, expr: Any) -> str:
+        cases = [f"{{{self._print(value)}, {self._print(when)}}}" for value, when in expr.args]
+        return f"Piecewise[{{{', '.join(cases)}}}]"
+
+    def _print_Indexed(self, expr: Any) -> str:
+        indices = ", ".join(self._print(i) for i in expr.indices)
+        return f"{self._print(expr.base.label)}[[{indices}]]"
+
     def _print_Integral(self, expr: Any) -> str:
         return self._ranged("Integrate", expr)
 
@@ -316,7 +333,7 @@ class _Mathematica(MCodePrinter):
 
     def _print_Function(self, expr: Any) -> str:
         name = expr.func.__name__
-        if name in ("omega", "eta"):
+        if name in VECTORS:
             return f"{name}[{self._print(expr.args[0])}]"
         return str(super()._print_Function(expr))
 

@@ -249,3 +249,21 @@ def test_pseudo_inverse_without_ridge() -> None:
         order = loss.order_parameter.subs({s.gamma: gamma, ridge: sp.Rational(1, 10**9)})
         value = loss.norm.subs(s.gamma, gamma).subs(s.V, order)
         assert abs(sp.N(value - expected.subs(s.gamma, gamma), 20)) < 1e-7
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_code_of_every_loss_compiles(name: str) -> None:
+    """Unspecified functions (envelope, step, trace) become arguments; `lambda` is renamed."""
+    derivation = theory(name).derivation
+    namespace: dict[str, Any] = {}
+    exec(derivation.to_python(), namespace)
+    value = namespace["norm_equation"](Q=2.0, V=0.5, gamma=0.3, step=lambda a, b, V: 1.0 + 0 * a)
+    # Q - gamma E step^2 with step = 1
+    assert float(value) == pytest.approx(1.7, rel=1e-9)
+    value = namespace["response_equation"](
+        Q=2.0, V=0.5, gamma=0.3, lambda_=0.1, trace=lambda a, b, V: 2.0 + 0 * a
+    )
+    assert float(value) == pytest.approx(1 / 0.5 - 0.1 - 0.3 * 2.0, rel=1e-9)
+    source = derivation.to_mathematica()
+    assert "normEquation" in source
+    assert "Indexed" not in source

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from replica.derivation import Derivation
 
 FORMATS = ("text", "latex", "python", "mathematica", "json")
-RULES = ("optimal", "hebbian")
+RULES = ("optimal", "hebbian", "trained")
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +35,18 @@ def derive(
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option(help="optimal (a prior and a criterion) or hebbian.", show_default="optimal"),
+        typer.Option(
+            help="optimal (a prior and a criterion), hebbian, or trained (a loss with a ridge).",
+            show_default="optimal",
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="Loss of --rule trained: cross_entropy, logistic, hinge, squared_hinge, squared, "
+            "tail_average.",
+            show_default="cross_entropy",
+        ),
     ] = None,
     expansion: Annotated[
         str | None, typer.Option(help="Derive this expansion in 1/log p instead of a model.")
@@ -82,7 +93,11 @@ def derive(
         "r": _number("r", tail),
     }
     parameters = {name: value for name, value in given.items() if value is not None}
-    derivation = _derivation(rule, expansion, order, parameters)
+    if loss is not None and rule != "trained":
+        raise InvalidInput(
+            f"--loss {loss} was given without --rule trained; add --rule trained or drop it"
+        )
+    derivation = _derivation(rule, expansion, order, parameters, loss)
     if output == "json":
         print_json(derivation.to_json())
     else:
@@ -122,11 +137,12 @@ def _derivation(
     expansion: str | None,
     order: int | None,
     parameters: dict[str, Any],
+    loss: str | None,
 ) -> Derivation:
-    if (expansion is not None or rule == "hebbian") and parameters:
+    if (expansion is not None or rule in ("hebbian", "trained")) and parameters:
         raise InvalidInput(
             f"the option(s) {', '.join(sorted(parameters))} belong to a prior and a criterion; "
-            "drop them with --expansion or --rule hebbian"
+            f"drop them with --expansion or --rule {rule or 'hebbian'}"
         )
     if expansion is not None and rule is not None:
         raise InvalidInput(
@@ -146,6 +162,10 @@ def _derivation(
         from replica.hebbian import HebbianRule
 
         return HebbianRule().derivation
+    if rule == "trained":
+        from replica.trained import theory
+
+        return theory(loss or "cross_entropy").derivation
     from replica.catalogue import model
 
     return model(**parameters).derivation

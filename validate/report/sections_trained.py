@@ -9,6 +9,7 @@ from math import gcd
 from typing import Any
 
 from numerics import cone
+from replica.trained import theory
 from validate.checks.base import Check
 from validate.checks.trained_curve import CurvePoint, check_trained_curve, plot_trained_curve
 from validate.checks.trained_limit import Limit
@@ -245,7 +246,9 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         introduction="A memory trained by cross-entropy with the ridge (λN/2)‖W‖² has one "
         "minimiser at every load. Two equations predict its accuracy, loss and norm, also beyond "
         "capacity, where no memory recalls everything. Here memories are trained until strong "
-        "convexity proves them within a millionth of the minimiser.",
+        "convexity proves them within a millionth of the minimiser. First, where the two equations "
+        "come from.",
+        derivation=theory("cross_entropy").derivation,
         tables=[_limit_table(memory), _distance_table(distance, sizes.competitors)],
         figures=[_curve_figure(curve), _limit_figure(memory), _distance_figure(distance)],
         checks=[memory, curve, distance],
