@@ -372,3 +372,12 @@ def test_check_refuses_untidy_tables_and_half_a_test() -> None:
         Check("n", "c", "s", "q", "1", "1", "", "1", [{"source": "guess"}])
     with pytest.raises(InvalidInput, match="hypothesis"):
         Check("n", "c", "s", "q", "1", "1", "", "1", [], p_value=0.5)
+
+
+def test_without_power_nothing_agrees() -> None:
+    """An unrefuted claim whose test would miss its named alternative is no agreement."""
+    checks = [blank("strong", 0.4), blank("weak", 0.4), blank("refuted", 1e-6)]
+    for check, power in zip(checks, (0.9, 0.1, 0.1), strict=True):
+        check.power_at = lambda level, power=power: power
+    settle(checks, 0.01)
+    assert [c.verdict for c in checks] == ["agrees", "inconclusive", "disagrees"]

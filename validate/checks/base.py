@@ -9,7 +9,9 @@ from typing import Any, Literal
 from replica.errors import InvalidInput
 from validate.checks.statistics import holm
 
-Verdict = Literal["agrees", "disagrees", "measured", "proved"]
+Verdict = Literal["agrees", "disagrees", "inconclusive", "measured", "proved"]
+LEAST_POWER = 0.5
+"""A test that would notice its named alternative less often cannot speak for its claim."""
 Record = dict[str, Any]
 
 
@@ -78,7 +80,9 @@ def settle(checks: Sequence[Check], false_alarm_rate: float) -> None:
 
     Power is stated at the strictest level Holm can ask for, false_alarm_rate / m with m tested
     claims, so it is a lower bound. A check without a p-value is "measured"; "proved" when it rests
-    on verified certificates alone; "disagrees" when a logical contradiction `refuted` it.
+    on verified certificates alone; "disagrees" when a logical contradiction `refuted` it. A test
+    that refutes nothing "agrees" only if its power is at least `LEAST_POWER`, else it is
+    "inconclusive": too little was measured to notice the named alternative.
     """
     if not 0.0 < false_alarm_rate < 1.0:
         raise InvalidInput(
@@ -96,3 +100,5 @@ def settle(checks: Sequence[Check], false_alarm_rate: float) -> None:
             )
         if check.power_at is not None:
             check.power = check.power_at(false_alarm_rate / max(1, len(tested)))
+            if check.verdict == "agrees" and check.power < LEAST_POWER:
+                check.verdict = "inconclusive"

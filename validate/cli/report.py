@@ -68,6 +68,11 @@ def register(app: typer.Typer) -> None:
             store = path.with_suffix(".sqlite")
         if store is not None:
             check_distinct(path, store, "the store")
+        if store is not None:
+            from validate.store import Store
+
+            with Store.open(store):  # a file that is no store is refused before the work
+                pass
         # One thread a process, for BLAS too: read when NumPy is first imported, below.
         for name in () if "numpy" in sys.modules else BLAS:
             os.environ[name] = "1"

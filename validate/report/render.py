@@ -18,7 +18,7 @@ LONG_TABLE = 20
 """Rows above which a table is folded away on screen (never on paper)."""
 LEAST_PRINT_SIZE = 5.5
 """Points below which a formula is printed as LaTeX instead."""
-MARKS = {"agrees": "✓", "disagrees": "✗", "measured": "○", "proved": "■"}
+MARKS = {"agrees": "✓", "disagrees": "✗", "inconclusive": "?", "measured": "○", "proved": "■"}
 
 
 def render(report: Report, form: str) -> str:
@@ -128,6 +128,7 @@ def verdict_line(report: Report) -> str:
     words = {
         "agrees": "agree",
         "disagrees": "disagree",
+        "inconclusive": "inconclusive for want of data",
         "proved": "proved by certificates",
         "measured": "measured without a verdict",
     }
@@ -140,9 +141,10 @@ def false_alarm_note(report: Report) -> str:
     return (
         f"{report.tested} claims carry a p-value. Holm's rule keeps the chance that a true claim "
         f"anywhere in this report is called “disagrees” below {100 * report.false_alarm_rate:g} %. "
-        "“Agrees” means not refuted by this sample: each check states which error it would have "
-        "noticed, and with what power at the strictest level that Holm's rule can ask for. The "
-        "p-values of the table are adjusted."
+        "“Agrees” means not refuted by a sample large enough to notice the error that the check "
+        "names, with a power of at least one half at the strictest level that Holm's rule can ask "
+        "for; with less power an unrefuted claim is “inconclusive”. The p-values of the table are "
+        "adjusted."
     )
 
 
