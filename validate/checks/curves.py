@@ -16,6 +16,7 @@ from scipy import optimize, special
 
 from replica.errors import InvalidInput
 from validate.checks.statistics import generator, monte_carlo_p_value
+from validate.checks.undecided import least_square, proportional
 
 Floats = NDArray[np.float64]
 
@@ -42,13 +43,19 @@ def score_statistic(successes: ArrayLike, trials: ArrayLike, probabilities: Arra
     Source: Rao 1948.
     """
     n, p = np.asarray(trials, dtype=float), np.asarray(probabilities, dtype=float)
+    design, covariance = _directions(n, p)
+    score = (np.asarray(successes, dtype=float) - n * p) @ design.T
+    return np.asarray(np.einsum("...i,ij,...j->...", score, covariance, score))
+
+
+def _directions(trials: Floats, probabilities: Floats) -> tuple[Floats, Floats]:
+    """dU/ds of shape (2, I), and I^{-1}, of shape (2, 2)."""
+    p = probabilities
     x = special.ndtri(p)
     weight = np.exp(-x * x / 2.0) / np.sqrt(2.0 * np.pi) / (p * (1.0 - p))
     design = weight * np.stack([np.ones_like(x), x])
-    score = (np.asarray(successes, dtype=float) - n * p) @ design.T
     # The pseudo-inverse covers a single load point, where shift and width are one direction.
-    information = np.linalg.pinv((design * (n * p * (1.0 - p))) @ design.T)
-    return np.asarray(np.einsum("...i,ij,...j->...", score, information, score))
+    return design, np.linalg.pinv((design * (trials * p * (1.0 - p))) @ design.T)
 
 
 def curve_test(
@@ -58,12 +65,16 @@ def curve_test(
     *,
     seed: int,
     samples: int = 20_000,
+    undecided: ArrayLike | None = None,
 ) -> CurveTest:
     """Is s_i ~ Binomial(n_i, P_i)? Score test for shift and width; exact null by simulation.
 
     Arguments: integer arrays `successes`, `trials` and exact `probabilities` (all of length I, each
-    probability strictly inside (0, 1)), `seed`, number of null `samples`. The p-value is valid at
-    every sample size, for no asymptotics enter. Raises `InvalidInput` on impossible counts.
+    probability strictly inside (0, 1)), `seed`, number of null `samples`; `undecided` trials of
+    each load that may be successes or not (they are among `trials`, not among `successes`). The
+    p-value is then the largest over all ways of deciding them: the statistic S is a convex
+    quadratic form of the counts, minimised over the box. It is valid at every sample size, for no
+    asymptotics enter. Raises `InvalidInput` on impossible counts.
 
     >>> curve_test([95, 52, 4], [100, 100, 100], [0.95, 0.5, 0.05], seed=0).p_value > 0.5
     True
@@ -71,6 +82,12 @@ def curve_test(
     True
     """
     s, n, p = _counts(successes, trials, probabilities)
+    u = _undecided(undecided, s, n)
+    if u.any():
+        design, covariance = _directions(n, p)
+        values, vectors = np.linalg.eigh(covariance)
+        root = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ design)
+        s = least_square(s, u, n * p, root)
     null = simulate_statistic(n, p, p, seed=seed, samples=samples)
     statistic = float(score_statistic(s, n, p))
     return CurveTest(statistic, monte_carlo_p_value(statistic, null), np.sort(null))
@@ -111,13 +128,21 @@ class HalfPoint:
 
 
 def half_point(
-    abscissa: ArrayLike, successes: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95
+    abscissa: ArrayLike,
+    successes: ArrayLike,
+    trials: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    undecided: ArrayLike | None = None,
 ) -> HalfPoint:
     """Fit P = Phi((c - x)/w) by maximum likelihood; profile-likelihood interval for c.
 
-    Arguments: `abscissa` (number of facts, increasing), `successes`, `trials` (length I). The
-    interval is {c : 2 (l_max - l(c)) <= chi^2 quantile}. Raises `InvalidInput` when the counts do
-    not bracket one half, for then c is not determined.
+    Arguments: `abscissa` (number of facts, increasing), `successes`, `trials` (length I);
+    `undecided` trials of each load (among `trials`, not among `successes`). The interval is
+    {c : 2 (l_max - l(c)) <= chi^2 quantile}; with undecided trials it reaches from the lower end
+    with all of them failures to the upper end with all successes (open, 0 or infinity, where that
+    does not bracket one half), around the value with them split like the decided ones. Raises
+    `InvalidInput` when the counts do not bracket one half, for then c is not determined.
 
     >>> fit = half_point([80, 85, 90, 95], [98, 70, 27, 4], [100] * 4)
     >>> 86 < fit.low < fit.value < fit.high < 89
@@ -125,6 +150,9 @@ def half_point(
     """
     x = np.asarray(abscissa, dtype=float)
     s, n, _ = _counts(successes, trials, None)
+    u = _undecided(undecided, s, n)
+    if u.any():
+        return _half_band(x, s, n, u, confidence)
     rate = s / n
     if x.size < 2 or not (rate.max() > 0.5 > rate.min()):
         raise InvalidInput(
@@ -150,6 +178,16 @@ def half_point(
     return HalfPoint(
         c_hat, width, _crossing(excess, c_hat, -reach), _crossing(excess, c_hat, reach)
     )
+
+
+def _half_band(x: Floats, s: Floats, n: Floats, u: Floats, confidence: float) -> HalfPoint:
+    middle = half_point(x, proportional(s, u, n), n, confidence=confidence)
+    low, high = 0.0, float("inf")
+    if (s / n).max() > 0.5:
+        low = half_point(x, s, n, confidence=confidence).low
+    if ((s + u) / n).min() < 0.5:
+        high = half_point(x, s + u, n, confidence=confidence).high
+    return HalfPoint(middle.value, middle.width, min(low, middle.low), max(high, middle.high))
 
 
 def profile_log_likelihood(
@@ -186,8 +224,9 @@ def ratio_interval(top: HalfPoint, bottom: HalfPoint) -> tuple[float, float, flo
     >>> [round(v, 4) for v in ratio_interval(point, point)]
     [1.0, 0.986, 1.0142]
     """
-    l1, low1, high1 = np.log([top.value, top.low, top.high])
-    l2, low2, high2 = np.log([bottom.value, bottom.low, bottom.high])
+    with np.errstate(divide="ignore"):  # an open interval begins at 0
+        l1, low1, high1 = np.log([top.value, top.low, top.high])
+        l2, low2, high2 = np.log([bottom.value, bottom.low, bottom.high])
     middle = l1 - l2
     low = middle - np.hypot(l1 - low1, high2 - l2)
     high = middle + np.hypot(high1 - l1, l2 - low2)
@@ -204,6 +243,16 @@ def _crossing(excess: Callable[[float], float], start: float, step: float) -> fl
     raise InvalidInput(
         "the counts do not bound the 50 % point on one side; add load points or instances there"
     )
+
+
+def _undecided(undecided: ArrayLike | None, successes: Floats, trials: Floats) -> Floats:
+    u = np.zeros_like(successes) if undecided is None else np.asarray(undecided, dtype=float)
+    if u.shape != successes.shape or not ((u >= 0) & (successes + u <= trials)).all():
+        raise InvalidInput(
+            "undecided trials must be a list as long as the trials, each count between 0 and "
+            "trials - successes; give the counts of the same loads"
+        )
+    return u
 
 
 def _counts(

@@ -8,6 +8,7 @@ from validate.checks.base import Check, Record
 from validate.checks.curves import half_point, ratio_interval
 from validate.checks.ladder import LadderPoint, same_cell
 from validate.checks.theory_curve import TheoryCurve
+from validate.checks.undecided import undecided_remark
 
 
 def check_equivalence(
@@ -25,7 +26,8 @@ def check_equivalence(
         half_point(
             [p.facts for p in points],
             [p.separable for p in points],
-            [p.instances - p.undecided for p in points],
+            [p.instances for p in points],
+            undecided=[p.undecided for p in points],
         )
         for points in (original, decoupled)
     ]
@@ -44,6 +46,7 @@ def check_equivalence(
         if high < 1.0
         else "not told apart from the decoupled one by this sample"
     )
+    unknown = sum(p.undecided for p in [*original, *decoupled])
     trials = sum(p.instances for p in [*original, *decoupled])
     return Check(
         name=f"equivalence_d{dim}",
@@ -55,12 +58,13 @@ def check_equivalence(
         measured=shift,
         interval=bounds,
         sample_size=f"{trials} certified instances",
-        undecided=sum(p.undecided for p in [*original, *decoupled]),
+        undecided=unknown,
         remark=f"At d = {dim} the original problem is {side}: 50 % point {fits[0].value:.1f} "
         f"[{fits[0].low:.1f}, {fits[0].high:.1f}] against {fits[1].value:.1f} "
         f"[{fits[1].low:.1f}, {fits[1].high:.1f}]. α_c = 1/2 taken at this d would mean a 50 % "
         f"point {signed(100 * wrong, 0)} % away. One dimension cannot decide a "
-        "limit: the section on growing d extrapolates.",
+        "limit: the section on growing d extrapolates."
+        + (undecided_remark(unknown) if unknown else ""),
         table=table,
         settings={"facts": [p.facts for p in original]},
     )

@@ -14,13 +14,12 @@ from validate.checks.base import Check, Record
 from validate.checks.curves import curve_power, curve_test, half_point
 from validate.checks.extrapolation import (
     DimensionCounts,
-    ShiftModel,
     focus,
     limit_test,
-    single_shift,
     straight_probit,
 )
 from validate.checks.statistics import clopper_pearson
+from validate.checks.undecided import kindest, shift_band, undecided_remark
 from validate.checks.units import Unit
 from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
 
@@ -196,19 +195,20 @@ def check_cover(
 
     exact = law(1.0)
     undecided = sum(u for _, u in counts)
-    tests = [
-        curve_test([s + share * u for s, u in counts], trials, exact, seed=seed, samples=samples)
-        for share in ((0, 1) if undecided else (0,))
-    ]
-    test = max(tests, key=lambda t: t.p_value)
+    test = curve_test(
+        [s for s, _ in counts],
+        trials,
+        exact,
+        seed=seed,
+        samples=samples,
+        undecided=[u for _, u in counts],
+    )
     wrong = law(1.0 + NOTICED)
 
     def power(level: float) -> float:
         return curve_power(test, trials, exact, wrong, level=level, seed=seed + 1)
 
-    fit = half_point(
-        facts, [s for s, _ in counts], [n - u for n, (_, u) in zip(trials, counts, strict=True)]
-    )
+    fit = half_point(facts, [s for s, _ in counts], trials, undecided=[u for _, u in counts])
     table: list[Record] = [
         {"source": "theory", "criterion": "cover", "facts": p, "probability": v}
         for p, v in zip(facts, exact, strict=True)
@@ -230,6 +230,7 @@ def check_cover(
         alternative=f"threshold off by {100 * NOTICED:.0f} %",
         power_at=power,
         undecided=undecided,
+        remark=undecided_remark(undecided).strip() if undecided else "",
         table=table,
         settings={"facts": facts, "instances": trials},
     )
@@ -248,20 +249,23 @@ def check_list_threshold(
     Arguments: cells of one criterion and parameter at two or more N, with (separable, undecided) in
     each; `threshold` replaces the predicted p/N (to plant a wrong one). k is the margin, or
     kappa_r for the tail average. Fits the ratio of 50 % point to prediction as 1 + a + b/N, widths
-    free, and tests a = 0. Undecided instances take the side that speaks least for rejection.
+    free, and tests a = 0. Undecided instances are decided in the way that speaks least for
+    rejection (`undecided.kindest`).
     """
     criterion = _one([cell.criterion for cell in cells])
     parameter = _one([cell.parameter for cell in cells])
     gamma = list_threshold(criterion, parameter) if threshold is None else threshold
     undecided = sum(u for _, u in counts)
-    fits = [
-        limit_test(_model(cells, counts, gamma, share), 0.0, seed=seed, samples=samples)
-        for share in ((0, 1) if undecided else (0,))
-    ]
-    test = max(fits, key=lambda t: t.p_value)
+    groups = _groups(cells, counts, gamma)
+    test = kindest(
+        [part for _, part, _ in groups],
+        [unknown for _, _, unknown in groups],
+        lambda model: limit_test(model, 0.0, seed=seed, samples=samples),
+        lambda found: found.p_value,
+    )
     table: list[Record] = []
-    for size, part in _groups(cells, counts, gamma, 0):
-        ratio, low, high = single_shift(part)
+    for size, part, unknown in groups:
+        ratio, low, high = shift_band(part, unknown)
         common = {"criterion": criterion, "parameter": parameter, "parameters": size}
         table.append({"source": "theory", **common, "threshold": gamma})
         table.append(
@@ -302,15 +306,16 @@ def check_list_threshold(
         remark="Every verdict is proved: a finite family of sets of competitors without a solution "
         "rules out every memory, and tail averages of a memory are bounded with their rounding. "
         f"Against a threshold off by {100 * NOTICED:.0f} % the test alone, at level 0.05, has "
-        f"power {power:.2f}.",
+        f"power {power:.2f}." + (undecided_remark(undecided) if undecided else ""),
         table=table,
         settings={"power": power, "a": float(test.free[0]), "b": float(test.free[1])},
     )
 
 
 def _groups(
-    cells: Sequence[ListCell], counts: Sequence[tuple[int, int]], gamma: float, share: int
-) -> list[tuple[int, DimensionCounts]]:
+    cells: Sequence[ListCell], counts: Sequence[tuple[int, int]], gamma: float
+) -> list[tuple[int, DimensionCounts, list[int]]]:
+    """N, its counts and its undecided instances, for every N."""
     groups = []
     for size in sorted({cell.parameters for cell in cells}):
         here = [(c, n) for c, n in zip(cells, counts, strict=True) if c.parameters == size]
@@ -318,18 +323,12 @@ def _groups(
         part = DimensionCounts(
             straight_probit(gamma * size, 1.0 / size**0.5),
             [c.facts for c, _ in here],
-            [s + share * u for _, (s, u) in here],
+            [s for _, (s, _) in here],
             [c.instances for c, _ in here],
             (1.0 / size,),
         )
-        groups.append((size, part))
+        groups.append((size, part, [u for _, (_, u) in here]))
     return groups
-
-
-def _model(
-    cells: Sequence[ListCell], counts: Sequence[tuple[int, int]], gamma: float, share: int
-) -> ShiftModel:
-    return ShiftModel([part for _, part in _groups(cells, counts, gamma, share)])
 
 
 def _record(cell: ListCell, separable: int, undecided: int) -> Record:

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
-from validate.checks.curves import CurveTest, curve_power, curve_test, half_point
+from validate.checks.curves import curve_power, curve_test, half_point
 from validate.checks.ladder import KIND_NAMES, LadderPoint, same_cell
 from validate.checks.theory_curve import Floats, TheoryCurve
+from validate.checks.undecided import undecided_remark
 from validate.plotting import SERIES, label_axes, new_figure, note, simulation_points, theory_line
 
 ORDER = ("gaussian", "decoupled", "original")
@@ -23,9 +24,9 @@ def check_success_curve(
     """Hypothesis: at every load the number of separable instances is Binomial(n, P_exact).
 
     Arguments: certified counts of one problem at one dimension, the exact `theory` at that
-    dimension, `seed` of the simulated null. Undecided instances enter in the way that speaks most
-    against the theory being rejected wrongly: the p-value is the largest over all ways of deciding
-    them together. The decoupled problem is predicted by the same formula (Gaussian universality).
+    dimension, `seed` of the simulated null. The p-value is the largest over all ways of deciding
+    the undecided instances (`curve_test` minimises its statistic over them). The decoupled problem
+    is predicted by the same formula (Gaussian universality).
     """
     kind, dim = same_cell(points)
     if dim != theory.dim:
@@ -33,14 +34,10 @@ def check_success_curve(
     facts = [point.facts for point in points]
     trials = [point.instances for point in points]
     exact = theory.exact(facts)
-    tests: list[CurveTest] = []
-    for share in (0.0, 1.0) if any(p.undecided for p in points) else (0.0,):
-        counts = [point.separable + round(share * point.undecided) for point in points]
-        tests.append(curve_test(counts, trials, exact, seed=seed, samples=samples))
-    test = max(tests, key=lambda t: t.p_value)
-    fit = half_point(
-        facts, [p.separable for p in points], [p.instances - p.undecided for p in points]
-    )
+    separable = [point.separable for point in points]
+    unknown = [point.undecided for point in points]
+    test = curve_test(separable, trials, exact, seed=seed, samples=samples, undecided=unknown)
+    fit = half_point(facts, separable, trials, undecided=unknown)
 
     def power(alternative: Floats, level: float) -> float:
         return curve_power(test, trials, exact, alternative, level=level, seed=seed + 1)
@@ -79,8 +76,9 @@ def check_success_curve(
         p_value=test.p_value,
         alternative="α_c = 1/2 at this d",
         power_at=lambda level: power(leading, level),
-        undecided=sum(point.undecided for point in points),
-        remark=f"Against δ off by 1 % the test alone, at level 0.05, has power {power_delta:.2f}.",
+        undecided=sum(unknown),
+        remark=f"Against δ off by 1 % the test alone, at level 0.05, has power {power_delta:.2f}."
+        + (undecided_remark(sum(unknown)) if any(unknown) else ""),
         table=table,
         settings={"facts": facts, "instances": trials, "power_delta_1_percent": power_delta},
     )
