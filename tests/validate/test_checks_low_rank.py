@@ -127,7 +127,7 @@ def synthetic(
 def test_check_agrees_with_counts_from_the_theory(curves: dict[int, TheoryCurve]) -> None:
     checks = []
     for ratio in ("0.25", "0.5"):
-        cells, found = synthetic(curves, ratio, 300, seed=1)
+        cells, found = synthetic(curves, ratio, 20_000, seed=1)
         checks.append(check_low_rank(ratio, cells, found, seed=2, samples=3000))
     settle(checks, 0.01)
     assert [check.verdict for check in checks] == ["agrees", "agrees"]

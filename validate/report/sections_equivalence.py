@@ -87,7 +87,9 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         "little easier at finite d: its 50 % point lies a few per cent above that of the decoupled "
         "problem. The decoupling hypothesis says that this excess vanishes as d grows; here it is "
         "measured at several d and extrapolated. The excess is not of the form c δ/d with one c: "
-        "it first grows with d. A correction linear in δ, over d, describes it.",
+        "it first grows with d. A correction linear in δ, over d, describes it. Without bounds it "
+        "would fit anything, so the hypothesis states them: 0 to 8 % at every d, curves half to "
+        "twice as wide as the exact ones; data that no such curve meets are rejected.",
         tables=[
             Table(
                 "50 % point over the exact one",
