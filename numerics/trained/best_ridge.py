@@ -14,7 +14,7 @@ from numerics.trained.losses.base import Array, Loss
 from numerics.trained.losses.squared import Squared
 from numerics.trained.predict import check_point
 from numerics.trained.prediction import Predicted
-from numerics.trained.solution import Solution, solve_point
+from numerics.trained.solution import NO_MEMORY, Solution, solve_point
 from replica.errors import InvalidInput
 
 _FLAT = 1e-9  # differences of the accuracy below this are none
@@ -58,10 +58,25 @@ def best_ridge(
             f"bounds are {bounds}; give two positive numbers, the smaller first, such as 1e-4, 100"
         )
     kind = loss_by_name(loss, fraction)
-    check_point(kind, parameters, facts, competitors, low, accuracy, seed)
+    for end in bounds:
+        check_point(kind, parameters, facts, competitors, end, accuracy, seed)
     gamma = facts / parameters
     middle = solve_point(kind, gamma, competitors, math.sqrt(low * high), accuracy, seed)
-    search = _Search(kind, gamma, competitors, middle)
+    if middle.method == NO_MEMORY:
+        raise InvalidInput(
+            f"at {gamma:.6g} facts per parameter {NO_MEMORY}, whatever the ridge; give fewer facts"
+        )
+    try:
+        return _searched(_Search(kind, gamma, competitors, middle), low, high)
+    except ArithmeticError as reason:
+        raise InvalidInput(
+            f"no best ridge was found between {low:g} and {high:g}: {reason}; give a smaller "
+            "accuracy or narrower bounds"
+        ) from reason
+
+
+def _searched(search: _Search, low: float, high: float) -> BestRidge:
+    """The maximum inside, or an end that is as good."""
     log_best = _maximise(search, math.log(low), math.log(high))
     replicates = search.at(log_best)
     centre = float(np.mean(replicates))

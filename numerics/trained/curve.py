@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from numerics.trained.catalogue import loss_by_name
-from numerics.trained.predict import check_point
+from numerics.trained.predict import check_point, check_without_ridge
 from numerics.trained.prediction import Predicted
 from numerics.trained.recall import recall_by_lead
 from numerics.trained.solution import solve_point
@@ -52,7 +53,9 @@ def accuracy_curve(
     rivals = facts - 1
     for load in loads:
         gamma = load / math.log(facts)
-        check_point(kind, 1, facts, rivals, ridge, accuracy, seed)
+        check_point(kind, 1, facts, rivals, ridge or 1.0, accuracy, seed)
+        if ridge == 0:
+            check_without_ridge(kind, Fraction(gamma), rivals, seed)
         found = solve_point(kind, gamma, rivals, ridge, accuracy, seed, start=start)
         start = found.state
         points.append(

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 _DIFFERENCE = 1e-5  # step of the finite-difference Jacobian, in logarithms
 _MOST_NEWTON = 40
+_MOST_PLAIN = 100
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Equations:
         return values
 
     def jacobian(self, point: Array, value: Array) -> Array:
-        """d residual/d (log Q, log V) by central differences on the common fields."""
+        """d residual/d (log Q, log V) by one-sided differences on the common fields."""
         columns = []
         for axis in range(2):
             step = np.zeros(2)
@@ -152,6 +153,8 @@ def solve(equations: Equations, start: State | None = None, tolerance: float = 1
     q = max(equations.gamma * float(np.mean(means.squared_step)), 1e-300)
     point = np.log([q, v])
     found = newton(stage, point, 1e-6)
+    if found is None:  # a loss with a kink at s = 0 is not linear at small fields either
+        found = newton(stage, _iterated(stage, point), 1e-6)
     if found is None:
         raise ArithmeticError(f"no fixed point near the Hebbian limit at ridge {ridge}")
     log_ridge, goal = math.log(ridge), _safe_log(equations.ridge)
@@ -176,6 +179,16 @@ def solve(equations: Equations, start: State | None = None, tolerance: float = 1
     if final is None:
         raise ArithmeticError("the residual of the fixed point stopped above its tolerance")
     return final
+
+
+def _iterated(equations: Equations, point: Array) -> Array:
+    """Plain iteration Q <- gamma E|x - omega|^2, V <- 1/(lambda + gamma E tr); at large ridges."""
+    for _ in range(_MOST_PLAIN):
+        value = equations.residual(point)
+        point = point + value * np.array([1.0, -1.0])
+        if np.max(np.abs(value)) < 1e-3:
+            break
+    return point
 
 
 def _safe_log(ridge: float) -> float:

@@ -16,6 +16,7 @@ from numerics.trained.predict import check_point
 from numerics.trained.prediction import Predicted
 from numerics.trained.solution import (
     MOST_NUMBERS,
+    NO_MEMORY,
     Solution,
     Tick,
     propagated,
@@ -103,6 +104,11 @@ def score_laws(
     check_point(kind, parameters, facts, competitors, ridge, accuracy, seed)
     gamma = facts / parameters
     solution = solve_point(kind, gamma, competitors, ridge, accuracy, seed, tick=tick)
+    if solution.method == NO_MEMORY:
+        raise InvalidInput(
+            f"at {gamma:.6g} facts per parameter {NO_MEMORY}; the scores have no laws; give fewer "
+            "facts"
+        )
     return laws_at(solution, kind, competitors, accuracy, seed, levels)
 
 

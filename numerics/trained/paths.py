@@ -79,4 +79,5 @@ def _path(
             residual=found.state.residual,
             facts_drawn=found.facts_drawn,
             seed=seed,
+            method=found.method,
         )

@@ -47,8 +47,8 @@ class Population:
     """`fields` (R, n, M+1): standard normal scores, target first; R independent replicates."""
 
     fields: Array
-    _roots: dict[str, Array] = field(default_factory=dict, repr=False)
-    _last: dict[tuple[str, float, float], Averages] = field(default_factory=dict, repr=False)
+    _roots: dict[tuple[object, ...], Array] = field(default_factory=dict, repr=False)
+    _last: dict[tuple[object, float, float], Averages] = field(default_factory=dict, repr=False)
 
     @property
     def competitors(self) -> int:
@@ -62,7 +62,7 @@ class Population:
 
     def averages(self, loss: Loss, norm_squared: float, order_v: float) -> Averages:
         """Means over each replicate at Q = `norm_squared`, V = `order_v`."""
-        key = (loss.name, norm_squared, order_v)
+        key = (loss.key, norm_squared, order_v)
         if key not in self._last:
             if len(self._last) > 8:
                 self._last.clear()
@@ -72,7 +72,7 @@ class Population:
     def _average(self, loss: Loss, norm_squared: float, order_v: float) -> Averages:
         replicates, facts, width = self.fields.shape
         rows = self.fields.reshape(-1, width)
-        guess = self._roots.get(loss.name)
+        guess = self._roots.get(loss.key)
         roots = np.empty(len(rows))
         table = np.empty((4, len(rows)))
         scale = np.sqrt(norm_squared)
@@ -88,7 +88,7 @@ class Population:
             table[2, part] = found.loss
             table[3, part] = loss.recalled(omega, found, norm_squared, order_v)
             roots[part] = found.root
-        self._roots[loss.name] = roots
+        self._roots[loss.key] = roots
         return Averages(*table.reshape(4, replicates, facts).mean(axis=2))
 
 

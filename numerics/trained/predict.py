@@ -14,6 +14,7 @@ from numerics.estimate import check_seed
 from numerics.trained.catalogue import loss_by_name
 from numerics.trained.losses.base import Loss
 from numerics.trained.losses.squared import Squared
+from numerics.trained.losses.tail_average import TailAverage
 from numerics.trained.prediction import TrainedMemory
 from numerics.trained.solution import (
     METHODS,
@@ -23,9 +24,11 @@ from numerics.trained.solution import (
     sampled_numbers,
     solve_point,
 )
+from numerics.trained.vanishing import check_ridgeless
 from replica.errors import InvalidInput
 
 LEAST_ACCURACY = 1e-5
+LEAST_RIDGE = 1e-12
 MOST_COUNT = 10**15
 MOST_LOAD = 1e9
 
@@ -48,13 +51,15 @@ def predict(
         sum_mu l(s_mu) + (ridge N/2) ||W||^2,   s_mu,rho = <G_mu,rho, W>, unit-variance entries,
 
     in the limit of large N at fixed p/N and M. Arguments: N = `parameters` (d^2), p = `facts`, M =
-    `competitors` >= 1; `ridge` > 0, or 0 above capacity, where the minimum exists without; the name
-    of the `loss`; the relative standard error wanted (`accuracy`; a recall below 0.05, for
-    tail_average below 1, and a loss below 0.01 are wanted to this fraction of these); the `seed` of
-    sampled averages; the `fraction` of competitors of the loss tail_average; `method`: "auto"
+    `competitors` >= 1; `ridge` from 1e-12 to 1e12, or 0 above capacity, where the minimum exists
+    without; the name of the `loss`; the relative standard error wanted (`accuracy`; a recall below
+    0.05, for tail_average below 1, and a loss below 0.01 are wanted to this fraction of these); the
+    `seed` of sampled averages; the `fraction` of competitors of the loss tail_average; `method`: "auto"
     (closed form, quadrature or convolution where one exists: `stderr` is then an error estimate of
     the integrals) or "population" (always sampled, if M > 1); `tick`, called with a sentence at
-    every stage. Raises `InvalidInput`. Source: zero-temperature limit of the replica calculation
+    every stage. Where the tail average has no direction of descent at W = 0 (many facts) the memory
+    is W = 0, with norm 0, V = 0, loss 1 and accuracy 0, ties being no recall (`method` says so).
+    Raises `InvalidInput`. Source: zero-temperature limit of the replica calculation
     (THEORY section 8; `replica.trained` derives the equations).
 
     >>> memory = predict(parameters=256, facts=100, competitors=99, ridge=0.1, accuracy=1e-3)
@@ -78,6 +83,7 @@ def predict(
         residual=found.state.residual,
         facts_drawn=found.facts_drawn,
         seed=seed,
+        method=found.method,
     )
 
 
@@ -116,6 +122,11 @@ def check_point(
             f"ridge is {ridge!r}; it must be a positive number, or 0 above capacity; give for "
             "example 0.01"
         )
+    if ridge > 0 and not LEAST_RIDGE <= ridge <= 1.0 / LEAST_RIDGE:
+        raise InvalidInput(
+            f"ridge is {ridge:g}; it must be 0 or lie between {LEAST_RIDGE:g} and "
+            f"{1.0 / LEAST_RIDGE:g}; give for example 0.01"
+        )
     if not LEAST_ACCURACY <= accuracy < 1.0:
         raise InvalidInput(
             f"accuracy is {accuracy!r}; it must lie between {LEAST_ACCURACY} and 1 (a relative "
@@ -124,16 +135,19 @@ def check_point(
     check_seed(seed)
     loss.check_competitors(competitors)
     if ridge == 0:
-        check_without_ridge(loss, Fraction(facts, parameters), competitors)
+        check_without_ridge(loss, Fraction(facts, parameters), competitors, seed)
 
 
-def check_without_ridge(loss: Loss, gamma: Fraction, competitors: int) -> None:
+def check_without_ridge(loss: Loss, gamma: Fraction, competitors: int, seed: int) -> None:
     """Raise `InvalidInput` where the fixed point does not exist at ridge 0.
 
     Below capacity, gamma delta(M) < 1, V diverges as lambda -> 0 (and Q too for losses that are
     never zero): the memory tends to the maximum-margin one. For the squared loss the border is
-    gamma = 1; a tail average has another cone than top-one recall, whose border bounds it.
+    gamma = 1, for a tail average that of its own cone, sampled with `seed`.
     """
+    if isinstance(loss, TailAverage) and competitors > 1:
+        check_ridgeless(loss, float(gamma), competitors, seed)
+        return
     if isinstance(loss, Squared):
         exists = gamma > 1
     else:

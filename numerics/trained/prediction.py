@@ -37,7 +37,8 @@ class TrainedMemory:
     `accuracy` = P(target score above all competitors), `loss` = E l per fact,
     `norm_squared` = ||W||^2 = Q (scores of unit-variance examples have variance Q),
     `order_parameter_V`; `residual` of the self-consistent equations (relative); `facts_drawn`, size
-    of the population (0: deterministic quadrature, `stderr` is then its error estimate).
+    of the population (0: deterministic quadrature, `stderr` is then its error estimate); `method`,
+    how the averages were taken and why not otherwise.
     """
 
     parameters: int
@@ -52,6 +53,7 @@ class TrainedMemory:
     residual: float
     facts_drawn: int
     seed: int
+    method: str
 
     @property
     def gamma(self) -> float:
@@ -70,6 +72,7 @@ class TrainedMemory:
             "residual": self.residual,
             "facts_drawn": self.facts_drawn,
             "seed": self.seed,
+            "method": self.method,
         }
 
 

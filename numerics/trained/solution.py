@@ -22,11 +22,13 @@ from numerics.trained.prediction import (
     observe,
     observed,
 )
+from numerics.trained.vanishing import vanishes
 from replica.errors import InvalidInput
 
 MOST_NUMBERS = 1 << 28  # 2 GiB of fields
 LEAST_LOSS = 0.01  # a smaller loss per fact is wanted to the accuracy times this
 METHODS = ("auto", "population")
+NO_MEMORY = "the minimiser is W = 0: every score is zero, a tie recalls nothing"
 #: (grid, levels, fields) of `Convolution`, coarse to fine, for V up to `_RESOLVED_V`.
 GRIDS = ((256, 64, 800), (512, 90, 1100), (1024, 130, 1600))
 _ROUGH = (256, 40, 500)  # for the path to the neighbourhood of the solution
@@ -44,12 +46,14 @@ class Solution:
     """The fixed point `state`, the four quantities `found`, and what they were computed on.
 
     `equations` holds the population (None for the closed form); `facts_drawn` is 0 without one.
+    `method`: how the averages were taken, in words.
     """
 
     state: State
     found: dict[str, Predicted]
     equations: Equations | None
     facts_drawn: int
+    method: str
 
 
 def sampled_numbers(loss: Loss, competitors: int) -> int:
@@ -80,23 +84,65 @@ def solve_point(
 
     M = 1 by quadrature, the squared loss in closed form, cross-entropy by convolution (method
     "auto"); the rest, and what a convolution cannot resolve, on populations that grow. `start` is a
-    solution nearby (warm start). Raises `InvalidInput` if too many random numbers are needed.
+    solution nearby (warm start). Raises `InvalidInput` if too many random numbers are needed or the
+    equations are not solved.
     """
+    if vanishes(loss, gamma, competitors, seed):
+        return _no_memory()
+    if start is not None and start.norm_squared == 0.0:
+        start = None
+    try:
+        return _solved(loss, gamma, competitors, ridge, accuracy, seed, method, tick, start)
+    except (ArithmeticError, np.linalg.LinAlgError) as reason:
+        raise InvalidInput(
+            f"the equations of the {loss.name} loss at {gamma:.6g} facts per parameter, "
+            f"{competitors} competitors and ridge {ridge:g} were not solved: {reason}; try a "
+            "larger ridge or another number of facts"
+        ) from reason
+
+
+def _solved(
+    loss: Loss,
+    gamma: float,
+    competitors: int,
+    ridge: float,
+    accuracy: float,
+    seed: int,
+    method: str,
+    tick: Tick | None,
+    start: State | None,
+) -> Solution:
+    """`solve_point` where the minimiser is not W = 0; `ArithmeticError` where nothing converges."""
     if isinstance(loss, Squared):
         return _closed_form(loss, gamma, ridge, competitors)
     if competitors == 1:
         return _refined([Line(nodes) for nodes in (16, 24)], loss, gamma, ridge, start, 1e-12)[0]
+    how = "population"
     if isinstance(loss, CrossEntropy) and method == "auto":
         if competitors <= _PILOT_COMPETITORS:
             equations = Equations(draw_population(competitors, _PILOT, seed), loss, gamma, ridge)
             start = solve(equations, start)
             values = observe(equations, start, observable_slopes(equations, start))
             if _worst(loss, values) <= accuracy:  # enough already
-                return Solution(start, values, equations, _PILOT * REPLICATES)
+                return Solution(start, values, equations, _PILOT * REPLICATES, how)
         found = _convolution(loss, gamma, competitors, ridge, accuracy, tick, start)
-        if found is not None:
+        if not isinstance(found, str):
             return found
-    return _sampled(loss, gamma, competitors, ridge, accuracy, seed, tick, start)
+        if competitors > most_competitors():
+            raise InvalidInput(
+                f"the averages over {competitors:.3g} competitors at ridge {ridge:g} were not "
+                f"found: {found}, and populations are sampled up to {most_competitors()} "
+                "competitors; give fewer competitors or a larger ridge"
+            )
+        how = f"population ({found})"
+    return _sampled(loss, gamma, competitors, ridge, accuracy, seed, how, tick, start)
+
+
+def _no_memory() -> Solution:
+    """W = 0 (`vanishing`): no response (V = 0), l(0) = 1, and ties, which recall nothing."""
+    values = [Predicted(x, 0.0) for x in (0.0, 1.0, 0.0, 0.0)]
+    found = dict(zip(QUANTITIES, values, strict=True))
+    return Solution(State(0.0, 0.0, 0.0, np.eye(2)), found, None, 0, NO_MEMORY)
 
 
 def _sampled(
@@ -106,6 +152,7 @@ def _sampled(
     ridge: float,
     accuracy: float,
     seed: int,
+    how: str,
     tick: Tick | None,
     start: State | None,
 ) -> Solution:
@@ -128,7 +175,7 @@ def _sampled(
         found = observe(equations, state, slopes)
         worst = _worst(loss, found)
         if worst <= accuracy:
-            return Solution(state, found, equations, population.size)
+            return Solution(state, found, equations, population.size, how)
         size <<= _doublings(worst / accuracy)
 
 
@@ -140,8 +187,8 @@ def _convolution(
     accuracy: float,
     tick: Tick | None,
     start: State | None,
-) -> Solution | None:
-    """Cross-entropy by convolution, or None where its finest grid does not reach the accuracy."""
+) -> Solution | str:
+    """Cross-entropy by convolution, or in words why it does not reach the accuracy."""
     if tick is not None:
         tick("convolution")
     try:
@@ -151,14 +198,14 @@ def _convolution(
             )
         scale = max(1.0, start.order_v / _RESOLVED_V)
         if scale > _MOST_SCALE:
-            return None
+            return f"V = {start.order_v:.3g} is too large for the convolution"
         factor = 1 << math.ceil(math.log2(scale))
         grids = [Convolution(competitors, factor * g, n, z) for g, n, z in GRIDS]
         wanted = min(accuracy, _CONVOLUTION_ACCURACY)
         found, worst = _refined(grids, loss, gamma, ridge, start, 1e-9, wanted)
-    except ArithmeticError:
-        return None
-    return found if worst <= accuracy else None
+    except ArithmeticError as reason:
+        return f"the convolution failed: {reason}"
+    return found if worst <= accuracy else f"the convolution is good to {worst:.1g} only"
 
 
 def _refined(
@@ -191,7 +238,8 @@ def _refined(
         if worst <= wanted:
             break
     assert state is not None  # there is at least one ensemble
-    return Solution(state, found, equations, 0), worst
+    how = "convolution" if isinstance(ensembles[0], Convolution) else "quadrature"
+    return Solution(state, found, equations, 0, how), worst
 
 
 def _worst(loss: Loss, found: dict[str, Predicted]) -> float:
@@ -205,7 +253,7 @@ def _closed_form(loss: Squared, gamma: float, ridge: float, competitors: int) ->
     accuracy = loss.recall(competitors, q, v)
     exact = [Predicted(x, 0.0) for x in (accuracy, 0.5 * (1.0 + q) / (1.0 + v) ** 2, q, v)]
     state = State(q, v, 0.0, np.eye(2))
-    return Solution(state, dict(zip(QUANTITIES, exact, strict=True)), None, 0)
+    return Solution(state, dict(zip(QUANTITIES, exact, strict=True)), None, 0, "closed form")
 
 
 def _doublings(excess: float) -> int:

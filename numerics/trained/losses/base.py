@@ -57,6 +57,11 @@ class Loss(ABC):
     #: The recall probability wanted is relative to at least this.
     recall_scale: ClassVar[float] = 0.05
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells the loss from others: name and parameters."""
+        return (self.name,)
+
     @abstractmethod
     def proximal(self, omega: Array, order_v: float, guess: Array | None = None) -> Proximal:
         """prox_{V l} of every row of `omega` (n, M+1) at V = `order_v` > 0.

@@ -59,6 +59,16 @@ class TailAverage(Loss):
     def breakpoints(self, order_v: float) -> tuple[float, ...]:
         return Hinge().breakpoints(order_v)
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.name, self.fraction)
+
+    def weights(self, rivals: Array) -> Array:
+        """The nearest weights w of the tail average, sum w = 1, 0 <= w <= 1/(r M); (n, M)."""
+        cap = 1.0 / (self.fraction * rivals.shape[1])
+        level = clipped_level(rivals, cap, 0.0, np.ones(len(rivals)))
+        return np.clip(rivals - level[:, None], 0.0, cap)
+
     def proximal(self, omega: Array, order_v: float, guess: Array | None = None) -> Proximal:
         rivals = omega[:, 1:]
         size = self.fraction * rivals.shape[1]
