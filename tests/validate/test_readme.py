@@ -34,6 +34,12 @@ def test_every_command_is_understood(command: str) -> None:
     for word in words[1:]:
         if word.startswith("--"):
             assert word in options, f"{words[0]} has no option {word}"
+    if len(words) > 1:  # not a mere mention of the command: it can be typed as it stands
+        for parameter in sub.params:
+            if parameter.required and parameter.param_type_name == "option":
+                assert set(parameter.opts) & set(words), f"{command} lacks {parameter.opts}"
+        if words[0] == "threshold":
+            assert {"--dim", "--facts"} & set(words), f"{command} lacks --dim or --facts"
 
 
 def test_commands_are_found_at_all() -> None:
