@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import fft, special
+from scipy import fft, sparse, special
 
 from numerics.trained.losses.base import Array, Loss
 from numerics.trained.losses.cross_entropy import CrossEntropy
@@ -30,6 +30,7 @@ from numerics.trained.wright import wright_omega
 _TILT = 9.0  # e^{-tilt T/V} keeps sums beyond the period from coming back
 _PERIOD = 4  # in units of V: wrapped terms are below e^{-36}
 _MOST_FIELDS = 24000
+_BLOCK = 1 << 21  # numbers held at once
 _REACH = 9.0  # standard deviations of the fields kept
 _SETTLED = 1e-6  # of a quantity between 0 and 1
 
@@ -38,15 +39,16 @@ _SETTLED = 1e-6  # of a quantity between 0 and 1
 class Convolution:
     """Averages of the cross-entropy for M = `competitors`; T/V on a grid of 1/`grid`.
 
-    Errors fall like grid^-4. `levels` Gauss-Legendre nodes for 20 units of c and `fields` nodes for
-    a Gaussian of standard deviation 4, more where the range or sqrt(Q) is larger.
+    Errors fall like grid^-4. `levels` Gauss-Legendre nodes for 20 units of c (5 sqrt(Q) if that is
+    more) and `fields` nodes for a Gaussian of standard deviation 4, more where the range or sqrt(Q)
+    is larger.
     """
 
     competitors: int
     grid: int = 512
     levels: int = 80
     fields: int = 1000
-    is_gapless: bool = True  # whether the target's nodes are dense on the grid of T
+    is_gapless: bool = True  # whether the nodes are dense on the grid of T
     _ranges: dict[tuple[int, int], tuple[float, float]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -67,7 +69,9 @@ class Convolution:
         if key not in self._ranges:
             self._ranges[key] = self._range(q, v)
         low, high = self._ranges[key]
-        count = math.ceil(self.levels * max(1.0, (high - low) / 20.0))
+        # at large Q all that depends on c varies on the scale of sqrt(Q)
+        scale = 20.0 * max(1.0, math.sqrt(q) / 4.0)
+        count = math.ceil(self.levels * max(1.0, (high - low) / scale))
         x, w = np.polynomial.legendre.leggauss(count)
         levels = 0.5 * (low + high) + 0.5 * (high - low) * x
         positive = self._positive_part(levels, q, v)  # (3, levels): E (J')_+ and derivatives
@@ -97,19 +101,11 @@ class Convolution:
         size = _PERIOD * self.grid
         transforms = []
         for raised in (0.0, v):
-            # where few competitors smooth T the target's law has to: no gaps between its nodes
-            dense = min(1.0, 3.0 / self.competitors) if raised and self.is_gapless else 0.0
-            gapless = dense * 30.0 * math.sqrt(q) * self.grid / v
-            z, weight = self._field(q, min(gapless, _MOST_FIELDS))
-            shift = math.log(v) + math.sqrt(q) * z
-            u = wright_omega(shift[None, :] + raised - levels[:, None])
-            share = u / v
-            ratio = u / (1.0 + u)
-            # d(u/V) in V at fixed field, and in Q
-            in_v = (ratio - u) / v**2 + (ratio / v if raised else 0.0)
-            in_q = ratio * z / (2.0 * math.sqrt(q) * v)
-            weights = (np.ones_like(u), in_v, in_q)
-            transforms.append([self._transform(share, weight * g, size) for g in weights])
+            # where few competitors smooth T no law may have gaps between its nodes on the grid
+            dense = min(1.0, 100.0 / self.competitors) if self.is_gapless else 0.0
+            gapless = dense * 100.0 * math.sqrt(q) * self.grid / v
+            count = self._nodes(q, min(gapless, _MOST_FIELDS))
+            transforms.append(self._transforms(levels, q, v, raised, count, size))
         (rival, rival_v, rival_q), (target, target_v, target_q) = transforms
         number = float(self.competitors)
         rest = rival ** (number - 1.0)
@@ -121,19 +117,48 @@ class Convolution:
             results.append(-_pair(moved, step))  # d (1 - T/V)_+ = -1(T < V) d(T/V)
         return np.array(results)
 
-    def _transform(self, share: Array, weight: Array, size: int) -> Array:
-        """Tilted characteristic function of u/V (L, size/2 + 1), cubic interpolation to the grid.
+    def _transforms(
+        self, levels: Array, q: float, v: float, raised: float, count: int, size: int
+    ) -> tuple[Array, ...]:
+        """Tilted characteristic functions of u/V (L, size/2 + 1): u, and du in V and in Q.
 
-        Terms well above 1 are left out: with them T exceeds V.
+        u depends on y = log V + omega + raised - c alone: the nodes are those of one lattice in y
+        for all levels, and what moves with the level is the Gaussian weight of a node.
         """
-        rows = len(share)
+        width = math.sqrt(q)
+        step = 2.0 * _REACH * width / (count - 1)
+        centres = math.log(v) + raised - levels
+        results = np.empty((3, len(levels), size // 2 + 1), dtype=np.complex128)
+        rows = max(1, int(_BLOCK / (count + size)))
+        for start in range(0, len(levels), rows):
+            part = slice(start, start + rows)
+            low, high = float(centres[part].min()), float(centres[part].max())
+            first = math.floor((low - _REACH * width) / step)
+            last = math.ceil((high + _REACH * width) / step)
+            top = v * (1.0 + 2.0 / self.grid)  # terms above are left out: T exceeds V with them
+            last = min(last, math.ceil((top + math.log(top)) / step))
+            y = step * np.arange(first, last + 1)
+            u = wright_omega(y)
+            stencil = self._stencil(u / v, size)
+            z = (y[None, :] - centres[part, None]) / width
+            weight = np.exp(-0.5 * z * z)
+            weight *= step / (width * math.sqrt(2.0 * math.pi))
+            ratio = u / (1.0 + u)
+            in_v = (ratio / v + (ratio if raised else 0.0) - u / v) / v  # d(u/V) at fixed field
+            in_q = ratio / (2.0 * width * v)
+            for index, values in enumerate((weight, weight * in_v, weight * z * in_q)):
+                table = np.asarray(stencil.T @ values.T).T
+                results[index, part] = fft.rfft(table, axis=1)
+        return tuple(results)
+
+    def _stencil(self, share: Array, size: int) -> sparse.csr_array:
+        """(nodes, size): e^{-tilt share} at u/V = `share`, by cubic interpolation to the grid."""
         position = share * self.grid
         kept = position < self.grid + 2  # all that the stencil brings to the nodes up to V
         position = np.where(kept, position, 0.0)
-        mass = np.where(kept, weight * np.exp(-_TILT * share), 0.0)
+        mass = np.where(kept, np.exp(-_TILT * share), 0.0)
         first = np.floor(position).astype(np.int64)
         t = position - first
-        base = size * np.arange(rows)[:, None]
         # centred cubic Lagrange weights on -1, 0, 1, 2: of modulus at most 1 at every frequency, so
         # that powers are stable; a one-sided stencil at the edge would not be
         lagrange = (
@@ -142,11 +167,10 @@ class Convolution:
             -(t + 1) * t * (t - 2) / 2.0,
             (t + 1) * t * (t - 1) / 6.0,
         )
-        table = np.zeros(rows * size)
-        for offset, part in enumerate(lagrange, -1):
-            index = base + (first + offset) % size
-            table += np.bincount(index.ravel(), (mass * part).ravel(), rows * size)
-        return np.asarray(fft.rfft(table.reshape(rows, size), axis=1))
+        columns = (first[:, None] + np.arange(-1, 3)) % size
+        values = np.stack(lagrange, axis=1) * mass[:, None]
+        rows = np.repeat(np.arange(len(share)), 4)
+        return sparse.csr_array((values.ravel(), (rows, columns.ravel())), shape=(len(share), size))
 
     def _tests(self, size: int) -> tuple[Array, Array]:
         """Transforms of e^{tilt T/V} (1 - T/V)_+ and of e^{tilt T/V} 1(T < V), conjugated."""
@@ -163,10 +187,13 @@ class Convolution:
 
     def _field(self, q: float, least: float = 0.0) -> tuple[Array, Array]:
         """Trapezoidal nodes and weights of N(0, 1): exact to rounding for smooth functions."""
-        count = math.ceil(max(self.fields * max(1.0, math.sqrt(q) / 4.0), least))
+        count = self._nodes(q, least)
         z = np.linspace(-_REACH, _REACH, count)
         weight = np.exp(-0.5 * z * z)
         return z, weight / weight.sum()
+
+    def _nodes(self, q: float, least: float) -> int:
+        return math.ceil(max(self.fields * max(1.0, math.sqrt(q) / 4.0), least))
 
     def _range(self, q: float, v: float) -> tuple[float, float]:
         """Levels outside which the minimiser c* lies with negligible probability.

@@ -30,11 +30,11 @@ LEAST_LOSS = 0.01  # a smaller loss per fact is wanted to the accuracy times thi
 METHODS = ("auto", "population")
 NO_MEMORY = "the minimiser is W = 0: every score is zero, a tie recalls nothing"
 #: (grid, levels, fields) of `Convolution`, coarse to fine, for V up to `_RESOLVED_V`.
-GRIDS = ((256, 64, 800), (512, 90, 1100), (1024, 130, 1600))
+GRIDS = ((256, 64, 800), (512, 90, 1100), (1024, 130, 1600), (4096, 130, 1600))
 _ROUGH = (256, 40, 500)  # for the path to the neighbourhood of the solution
 _PILOT_COMPETITORS = 200  # up to here a pilot population costs less than that path
-_RESOLVED_V = 16.0
-_MOST_SCALE = 32.0  # beyond, V/`grid` is too coarse for the shares and the population serves
+_RESOLVED_V = 128.0
+_MOST_SCALE = 4.0  # beyond, V/`grid` is too coarse for the shares and the population serves
 _CONVOLUTION_ACCURACY = 1e-4  # costs no more than less
 _PILOT = 32  # facts a replicate in the first population
 
