@@ -211,11 +211,42 @@ def test_undecided_instances_never_help_to_reject(curve: TheoryCurve) -> None:
     ]
     check = check_success_curve(points, curve, seed=1)
     assert check.undecided == 25
+    assert "none is dropped" in check.remark
     assert check.p_value is not None
     assert check.p_value > 0.5
     row = check.select("simulation")[0]
     assert row["undecided"] == 5
     assert row["high"] - row["low"] > 5 / n
+
+
+def test_largest_p_value_lies_inside_the_box_of_decisions() -> None:
+    """Bounded least squares against all 11^3 ways to decide; perfect counts pass, wrong ones not."""
+    from itertools import product
+
+    from validate.checks.curves import half_point, score_statistic
+    from validate.checks.undecided import nearest_counts
+
+    n, p = [100] * 3, [0.85, 0.5, 0.15]
+    for s in ([76, 45, 13], [80, 50, 20], [70, 52, 3]):
+        ways = [
+            [a + b for a, b in zip(s, extra, strict=True)] for extra in product(range(11), repeat=3)
+        ]
+        least = float(score_statistic(ways, n, p).min())
+        found = curve_test(s, n, p, seed=1, samples=2000, undecided=[10] * 3)
+        assert found.statistic <= least + 1e-9
+        assert found.statistic > least - 0.3, "rounding to whole numbers costs little"
+        assert nearest_counts(s, [10] * 3, np.multiply(n, p)).tolist() in ways
+    perfect = curve_test([51, 30, 9], n, p, seed=1, undecided=[40] * 3)
+    wrong = curve_test([60, 25, 2], n, p, seed=1, undecided=[2] * 3)
+    assert perfect.p_value > 0.5
+    assert wrong.p_value < 3e-4
+    band, plain = (
+        half_point([80, 85, 90], s, n, undecided=u)
+        for s, u in (([70, 40, 10], [20] * 3), ([85, 50, 15], None))
+    )
+    assert band.low < plain.low < plain.high < band.high
+    open_band = half_point([80, 85, 90], [45, 20, 0], n, undecided=[50] * 3)
+    assert open_band.low == 0.0
 
 
 def test_success_curve_refuses_mixed_cells(curve: TheoryCurve) -> None:

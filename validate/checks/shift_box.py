@@ -24,15 +24,20 @@ from validate.checks.statistics import generator, monte_carlo_p_value
 Floats = NDArray[np.float64]
 BLOCK = 8_000_000
 """Entries of a table of likelihoods held at once."""
-ROWS = 4000
+ROWS = 2000
 
 
 @dataclass(frozen=True)
 class ShiftBox:
-    """The boxes of c and k, the tolerance t of every ratio and the factors of the widths."""
+    """The boxes of c and k, the tolerance t of every ratio and the factors of the widths.
 
-    leading: tuple[float, float] = (0.75, 2.0)
-    next_order: tuple[float, float] = (-8.0, 4.0)
+    Pilot instances at d = 12, 16, 20 (seeds of their own) gave c x (1 + k x) = 1.1 x for the sphere
+    and signs (x = 0.05) and 1.7 x for sparse vectors (x = -0.06), so c = 1.4 and k = -4: the boxes
+    are wide enough for these and their errors, and t for the error of a simulated x.
+    """
+
+    leading: tuple[float, float] = (1.1, 1.6)
+    next_order: tuple[float, float] = (-6.0, -2.0)
     tolerance: float = 0.01
     widths: tuple[float, float] = (0.5, 2.0)
 
