@@ -13,8 +13,13 @@ from scipy import optimize, special
 
 from replica.errors import InvalidInput
 from validate.checks.base import settle
-from validate.checks.equivalence_limit import check_equivalence_limit, plot_equivalence_limit
+from validate.checks.equivalence_limit import (
+    BOX,
+    check_equivalence_limit,
+    plot_equivalence_limit,
+)
 from validate.checks.extrapolation import (
+    Box,
     DimensionCounts,
     ShiftModel,
     deviations,
@@ -27,7 +32,7 @@ from validate.checks.extrapolation import (
 from validate.checks.ladder import LadderPoint
 from validate.checks.theory_curve import TheoryCurve
 
-DIMS = (6, 8, 10, 12, 16)
+DIMS = (6, 8, 12, 16, 24)
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +151,48 @@ def test_separated_counts_do_not_break_the_fit() -> None:
     assert 0.0 < limit_test(model, seed=0, samples=200).p_value <= 1.0
 
 
+@pytest.mark.parametrize("a", [0.0, 0.06, -0.09, 0.2])
+def test_fit_in_a_box_equals_a_constrained_optimiser(a: float) -> None:
+    """SLSQP with hard bounds, on a likelihood of its own; the walls yield by 1/1000."""
+    low, high, sizes = -0.05, 0.03, (25, 49, 100)
+    free = planted(a, -0.8, trials=60, seed=5)
+    model = ShiftModel(free.data, Box((low, high), (0.7, 1.2)))
+
+    def loss(x: np.ndarray) -> float:
+        total = 0.0
+        for g, size in enumerate(sizes):
+            for i in range(3 * g, 3 * g + 3):
+                facts, s = round(math.exp(model.log_facts[i])), int(model.successes[i])
+                u = -math.exp(x[1 + g]) * math.log(facts / size / (1 + x[0] / size)) * size**0.5
+                total -= s * special.log_ndtr(u) + (60 - s) * special.log_ndtr(-u)
+        return float(total)
+
+    bounds = [(25 * low, 25 * high), *[(math.log(0.7), math.log(1.2))] * 3]
+    other = optimize.minimize(
+        loss, np.zeros(4), method="SLSQP", bounds=bounds, options={"ftol": 1e-12, "maxiter": 500}
+    )
+    held = model.fit(model.successes, fixed={0: 0.0})
+    assert held[0] == 0.0
+    assert held[1:] == pytest.approx(other.x, abs=0.02)
+    assert loss(held[1:]) == pytest.approx(other.fun, rel=2e-3)
+    quick = model.fit(model.successes, fixed={0: 0.0}, start=held, steps=10, careful=False)
+    assert quick == pytest.approx(held, abs=1e-5)
+    rates = model.successes / 60
+    saturated = sum(
+        float(special.xlogy(s, r) + special.xlogy(60 - s, 1 - r))
+        for s, r in zip(model.successes.tolist(), rates.tolist(), strict=True)
+    )
+    deviance = float(model.deviance(held, model.successes))
+    assert deviance == pytest.approx(2 * (saturated + loss(held[1:])), rel=1e-9)
+
+
+def test_box_is_refused_if_it_excludes_the_prediction() -> None:
+    with pytest.raises(InvalidInput, match="enclose 0"):
+        Box((0.01, 0.08))
+    with pytest.raises(InvalidInput, match="enclose 1"):
+        Box((-0.08, 0.08), (1.1, 2.0))
+
+
 def test_refusals() -> None:
     good = DimensionCounts(straight_probit(30, 0.2), [27, 33], [8, 2], [9, 9], (0.1,))
     with pytest.raises(InvalidInput, match="more dimensions"):
@@ -183,7 +230,7 @@ def test_equivalence_agrees_when_the_excess_vanishes(curves: dict[int, TheoryCur
     original = ladder(curves, "original", 0.0, 60_000, 1)
     decoupled = ladder(curves, "decoupled", 0.0, 60_000, 2)
     check = check_equivalence_limit(original, decoupled, curves, seed=3, samples=4000)
-    settle([check], 0.01)
+    settle([check], 0.001)  # the false-alarm rate of this test
     assert check.verdict == "agrees"
     c_low, c_high = check.settings["c_interval"]
     assert c_low < 0.22 < c_high
@@ -203,6 +250,61 @@ def test_equivalence_notices_an_excess_that_remains(curves: dict[int, TheoryCurv
     assert check.power is not None
     assert check.power > 0.9
     assert check.verdict == "disagrees"
+
+
+def misplaced(
+    curves: dict[int, TheoryCurve], remaining: float, n: int, seed: int
+) -> list[list[LadderPoint]]:
+    """As `ladder`, with the loads where the hypothesis puts the curve, not where it is."""
+    rows = []
+    for points in ladder(curves, "original", 0.0, 1, 0):
+        dim = points[0].dim
+        excess = remaining + (0.22 * curves[dim].delta_at_half - 0.4) / dim
+        loads = [p.facts for p in points]
+        rate = curves[dim].interpolated(np.asarray(loads) / (1.0 + excess))
+        s = np.random.default_rng((seed, dim)).binomial(n, rate).tolist()
+        pairs = zip(loads, s, strict=True)
+        rows.append([LadderPoint("original", dim, q, k, n - k, 0, 0.0) for q, k in pairs])
+    return rows
+
+
+@pytest.mark.parametrize("remaining", [0.05, -0.05, 0.1, -0.1, 0.2, -0.2, math.inf, -math.inf])
+def test_equivalence_notices_gross_errors(curves: dict[int, TheoryCurve], remaining: float) -> None:
+    """An excess that remains, or all / no instances separable: rejected at 3e-4, 300 a load
+    (600 for 5 %, most of which corrections in the box hide up to d = 24)."""
+    if math.isinf(remaining):
+        rows = [
+            [
+                LadderPoint("original", p.dim, p.facts, s, 300 - s, 0, 0.0)
+                for p in row
+                for s in (300 if remaining > 0 else 0,)
+            ]
+            for row in misplaced(curves, 0.0, 1, 0)
+        ]
+    else:
+        rows = misplaced(curves, remaining, 600 if abs(remaining) < 0.06 else 300, seed=1)
+    p_value = check_equivalence_limit(rows, [], curves, seed=3, samples=8000).p_value
+    assert p_value is not None
+    assert p_value < 3e-4
+
+
+def test_equivalence_keeps_its_level(curves: dict[int, TheoryCurve]) -> None:
+    """200 honest data sets, 300 a load: 1 to 24 rejections at 0.05 (false alarm below 1e-4 at the
+    nominal rate)."""
+    hits = 0
+    for seed in range(200):
+        data = [
+            DimensionCounts(
+                theory_probit(curves[row[0].dim]),
+                [p.facts for p in row],
+                [p.separable for p in row],
+                [300] * len(row),
+                (curves[row[0].dim].delta_at_half / row[0].dim, 1.0 / row[0].dim),
+            )
+            for row in misplaced(curves, 0.0, 300, seed + 1000)
+        ]
+        hits += limit_test(ShiftModel(data, BOX), seed=seed, samples=199).p_value <= 0.05
+    assert 1 <= hits <= 24
 
 
 def test_equivalence_needs_the_exact_curves(curves: dict[int, TheoryCurve]) -> None:

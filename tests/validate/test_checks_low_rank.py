@@ -13,6 +13,7 @@ from replica.errors import InvalidInput
 from validate.checks.base import settle
 from validate.checks.extrapolation import DimensionCounts, ShiftModel, limit_test, theory_probit
 from validate.checks.low_rank import (
+    BOX,
     LowRankCell,
     check_low_rank,
     low_rank_counts,
@@ -150,12 +151,10 @@ def test_planted_two_per_cent_in_the_rank_factor_is_noticed_at_the_stated_power(
     shift = predicted_half(curves[16], 1.02 * I) / predicted_half(curves[16], I) - 1.0
     assert 0.01 < shift < 0.02
     stated = test.power(shift, 0.05, seed=6)
-    limit = test.critical_value(0.05)
     noticed = []
     for seed in range(100):
         wrong = model_of(curves, *synthetic(curves, "0.5", 1000, seed + 50, factor=1.02), I)
-        held = wrong.fit(wrong.successes, fixed={0: 0.0})
-        noticed.append(abs(float(wrong.deviation(held, wrong.successes, 0))) >= limit)
+        noticed.append(limit_test(wrong, seed=seed, samples=199).p_value <= 0.05)
     assert stated > 0.2
     assert abs(np.mean(noticed) - stated) < 4 * math.sqrt(0.25 / 100)
     cells, found = synthetic(curves, "0.5", 30_000, seed=8)
@@ -182,7 +181,42 @@ def model_of(
                 (1 / dim,),
             )
         )
-    return ShiftModel(data)
+    return ShiftModel(data, BOX)
+
+
+@pytest.mark.parametrize("factor", [1.05, 0.95, 1.1, 0.9, 1.2, 0.8, 1.5, 0.5])
+def test_gross_errors_in_the_rank_factor_are_noticed(
+    curves: dict[int, TheoryCurve], factor: float
+) -> None:
+    """300 instances a load, I wrong by 5 % and more: rejected at 3e-4 (400 a load for 5 %)."""
+    n = 400 if abs(factor - 1.0) < 0.06 else 300
+    cells, found = synthetic(curves, "0.5", n, seed=1, factor=factor)
+    p_value = check_low_rank("0.5", cells, found, seed=2, samples=8000).p_value
+    assert p_value is not None
+    assert p_value < 3e-4
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_finding_none_or_all_everywhere_is_noticed(
+    curves: dict[int, TheoryCurve], share: int
+) -> None:
+    cells, _ = synthetic(curves, "0.5", 300, seed=1)
+    check = check_low_rank("0.5", cells, [share * c.instances for c in cells], seed=2, samples=8000)
+    assert check.p_value is not None
+    assert check.p_value < 3e-4
+    settle([check], 0.01)
+    assert check.verdict == "disagrees"
+
+
+def test_the_level_is_kept(curves: dict[int, TheoryCurve]) -> None:
+    """200 honest data sets, 300 a load: 1 to 24 rejections at 0.05 (false alarm below 1e-4 at the
+    nominal rate)."""
+    I = float(rank_factor("0.5", 12).to_float_lossy())
+    hits = 0
+    for seed in range(200):
+        model = model_of(curves, *synthetic(curves, "0.5", 300, seed + 1000), I)
+        hits += limit_test(model, seed=seed, samples=199).p_value <= 0.05
+    assert 1 <= hits <= 24
 
 
 def test_rank_factor_against_singular_values_of_random_matrices() -> None:
