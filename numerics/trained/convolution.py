@@ -137,7 +137,7 @@ class Convolution:
             last = math.ceil((high + _REACH * width) / step)
             top = v * (1.0 + 2.0 / self.grid)  # terms above are left out: T exceeds V with them
             last = min(last, math.ceil((top + math.log(top)) / step))
-            y = step * np.arange(first, last + 1)
+            y = step * np.arange(first, last + 1, dtype=np.float64)
             u = wright_omega(y)
             stencil = self._stencil(u / v, size)
             z = (y[None, :] - centres[part, None]) / width

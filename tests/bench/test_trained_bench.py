@@ -47,3 +47,21 @@ def test_one_point(
     )
     assert memory.norm_squared.stderr <= 0.003 * memory.norm_squared.value
     assert benchmark.stats.stats.mean < most
+    benchmark.extra_info["target_s"] = most
+
+
+@pytest.mark.parametrize(
+    ("parameters", "facts", "competitors", "ridge"),
+    [(256, 90, 89, 0.01), (5000, 1000, 999, 0.01)],
+)
+def test_convolution_against_sampling(
+    benchmark: Any, parameters: int, facts: int, competitors: int, ridge: float
+) -> None:
+    """At a tenth of the error: the population's cost grows, the convolution's does not."""
+    point = (parameters, facts, competitors, ridge)
+    benchmark.pedantic(predict, args=point, kwargs={"accuracy": 0.003}, rounds=1)
+    start = time.process_time()
+    predict(*point, accuracy=0.003, method="population")
+    sampled = time.process_time() - start
+    benchmark.extra_info["population_s"] = sampled
+    assert benchmark.stats.stats.mean < 5.0 * sampled

@@ -44,7 +44,14 @@ def _close(predicted: Predicted, value: float, error: float = 0.0, slack: float 
 
 
 # -- the equations, by plain Monte Carlo that shares no code ---------------------------------------
-@pytest.mark.parametrize(("facts", "ridge"), [(40, 0.01), (90, 0.01), (100, 0.1)])
+@pytest.mark.parametrize(
+    ("facts", "ridge"),
+    [
+        (40, 0.01),
+        pytest.param(90, 0.01, marks=pytest.mark.long),
+        pytest.param(100, 0.1, marks=pytest.mark.long),
+    ],
+)
 def test_fixed_point_by_plain_monte_carlo(facts: int, ridge: float) -> None:
     """Both equations, loss and accuracy at the predicted (Q, V): Lambert W, dense matrices."""
     memory = predict(256, facts, facts - 1, ridge)
@@ -85,6 +92,7 @@ def test_fixed_point_by_plain_monte_carlo(facts: int, ridge: float) -> None:
     assert _close(memory.accuracy, average, max(error, 1e-3))
 
 
+@pytest.mark.long
 def test_table_of_theory_section_8() -> None:
     """Q, accuracy, loss at d = 16. The printed digits come from small populations: 5 % are allowed;
 
@@ -284,7 +292,7 @@ def test_logistic_regression_without_ridge() -> None:
     memory = predict(100, 300, 1, 0, "logistic")
     assert memory.norm_squared.value == pytest.approx(s**2 / 2, rel=1e-8)
     assert memory.order_parameter_V.value == pytest.approx(b / 2, rel=1e-8)
-    # mpmath's quadrature of the loss and the closed form of the accuracy
+    # SciPy's quadrature of the loss and the closed form of the accuracy
     loss = mean(lambda t: np.log1p(np.exp(-prox(t, b))), s)
     assert memory.loss.value == pytest.approx(loss, rel=1e-8)
     assert memory.accuracy.value == pytest.approx(stats.norm.cdf(b / 2 / s), rel=1e-8)

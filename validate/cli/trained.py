@@ -119,7 +119,7 @@ def _print_table(row: dict[str, Any]) -> None:
     screen = console()
     screen.print(table)
     drawn = row["facts_drawn"]
-    how = f"averages over {drawn} facts drawn" if drawn else "quadrature, no sampling"
+    how = f"{row['method']}, {drawn} facts drawn" if drawn else f"{row['method']}, no sampling"
     screen.print(
         f"Theory of the minimiser (Gaussian problem, d large at fixed p/d^2 and M); {how};\n"
         f"residual of its equations {row['residual']:.1g}.",
