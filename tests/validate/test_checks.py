@@ -220,7 +220,7 @@ def test_undecided_instances_never_help_to_reject(curve: TheoryCurve) -> None:
 
 
 def test_largest_p_value_lies_inside_the_box_of_decisions() -> None:
-    """Bounded least squares against all 11^3 ways to decide; perfect counts pass, wrong ones not."""
+    """Bounded least squares against all 11^3 ways; perfect counts pass, wrong ones not."""
     from itertools import product
 
     from validate.checks.curves import half_point, score_statistic

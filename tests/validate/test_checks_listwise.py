@@ -252,7 +252,7 @@ def test_perfect_counts_with_many_undecided_pass_and_wrong_ones_fail(
     assert check.p_value is not None
     assert check.p_value > 0.1
     cover = [ListCell("cover", "", 64, p, 400) for p in list_loads(2.0, 64)]
-    rates = (0.84, 0.5, 0.16)
+    rates = (0.945, 0.5, 0.09)
     for few, ratio, passes in ((80, 1.0, True), (4, 0.6, False)):
         counts = [(round((400 - few) * r * ratio), few) for r in rates]
         p_value = check_cover(cover, counts, seed=1, samples=4000).p_value

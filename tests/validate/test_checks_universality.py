@@ -138,8 +138,8 @@ def synthetic(
     off: Mapping[str, float] | None = None,
     undecided: float = 0.0,
 ) -> dict[tuple[str, int], list[LadderPoint]]:
-    """50 % points at (1 + 1.35 x (1 - 4 x))(1 + off); a share `undecided` of the instances loses its
-    verdict, whatever that was."""
+    """50 % points at (1 + 1.35 x (1 - 4 x))(1 + off); a share `undecided` of the verdicts
+    is lost, whatever they were."""
     points = {}
     for number, (ensemble, x) in enumerate(SHIFTS.items()):
         for dim, curve in curves.items():
