@@ -68,6 +68,7 @@ def test_table_for_people(loss: str) -> None:
         (["--dim", "5", "--facts", "10", "--ridge", "1", "--accuracy", "0"], "accuracy is 0"),
         (["--dim", "5", "--facts", "10", "--ridge", "1", "--seed", "-1"], "seed is -1"),
         (["--dim", "50", "--facts", "10", "--ridge", "0"], "below the capacity"),
+        (["--dim", "5", "--facts", "10", "--ridge", "1e-300"], "between 1e-12 and 1e+12"),
         (["--dim", "5", "--facts", "1e300", "--ridge", "1"], "10^15"),
         (
             ["--dim", "5000", "--facts", "1e7", "--ridge", "1", "--loss", "hinge"],
@@ -81,6 +82,15 @@ def test_bad_input(arguments: list[str], word: str) -> None:
     assert word in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_memory_that_is_zero() -> None:
+    done = run("trained", "--dim", "16", "--facts", "100", "--ridge", "0", "--loss",
+               "tail_average", "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["norm_squared"]["value"] == 0
+    assert "W = 0" in data["method"]
 
 
 def test_nothing_heavy_is_imported() -> None:
