@@ -22,7 +22,7 @@ from validate.report.mathml import to_mathml
 from validate.report.model import Report
 from validate.report.presets import EXAMPLE, NAMES, preset_named
 from validate.report.progress import Stopwatch, progress_bar
-from validate.report.render import render
+from validate.report.render import MARKS, render
 from validate.report.words import settings_of
 from validate.store import canonical
 from validate.sweep.pool import Status
@@ -89,7 +89,7 @@ def test_page_is_self_contained_and_well_formed(page: str) -> None:
 
 def test_every_claim_has_its_row_its_numbers_and_its_verdict(report: Report, page: str) -> None:
     for check in report.checks:
-        assert check.verdict in ("agrees", "disagrees", "measured", "proved")
+        assert check.verdict in MARKS
         assert f'id="check-{check.name}"' in page
         assert check.source
         assert check.sample_size
@@ -222,7 +222,10 @@ def test_formats_and_presets_are_refused_in_one_sentence(report: Report) -> None
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("preset", ["quick", pytest.param("paper", marks=pytest.mark.long)])
 def test_every_part_keeps_the_contract(name: str, preset: str) -> None:
-    """Sizes are frozen and printable, units are small, distinct JSON and depend on the seed."""
+    """Sizes are frozen and printable; units are small JSON and depend on the seed.
+
+    Equal units are allowed: they run once and answer everywhere.
+    """
     module = part(name)
     assert set(module.SIZES) == set(NAMES)
     given = prepared(name, module.SIZES[preset], Context(EXAMPLE))
@@ -231,7 +234,6 @@ def test_every_part_keeps_the_contract(name: str, preset: str) -> None:
         setattr(given, fields(given)[0].name, None)
     units = module.units(given, 0)
     texts = [canonical(unit.config) for unit in units]
-    assert len(set(texts)) == len(texts)
     assert all(unit.work <= 120.0 for unit in units), "a kill would lose too much"
     other = [canonical(unit.config) for unit in module.units(given, 1)]
     assert not set(texts) & set(other) or not texts, "a unit does not depend on the seed"
