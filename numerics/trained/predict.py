@@ -56,9 +56,10 @@ def predict(
     0.05, for tail_average below 1, and a loss below 0.01 are wanted to this fraction of these); the
     `seed` of sampled averages; the `fraction` of competitors of the loss tail_average; `method`:
     "auto" (closed form, quadrature or convolution where one exists: `stderr` is then an error
-    estimate of the integrals) or "population" (always sampled, if M > 1); `tick`, called with a sentence at
-    every stage. Where the tail average has no direction of descent at W = 0 (many facts) the memory
-    is W = 0, with norm 0, V = 0, loss 1 and accuracy 0, ties being no recall (`method` says so).
+    estimate of the integrals) or "population" (always sampled, if M > 1); `tick`, called with a
+    sentence at every stage. Where the tail average has no direction of descent at W = 0
+    (many facts) the memory is W = 0, with norm 0, V = 0, loss 1 and accuracy 0, ties being no
+    recall (`method` says so).
     Raises `InvalidInput`. Source: zero-temperature limit of the replica calculation
     (THEORY section 8; `replica.trained` derives the equations).
 
