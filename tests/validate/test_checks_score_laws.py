@@ -133,7 +133,9 @@ def test_memories_have_the_largest_margin_and_obey_the_laws() -> None:
         assert check.p_value is not None
         assert check.p_value > 3e-4
         settle([check], 0.01)
-        assert check.verdict == "agrees"
+        # 84 memories are too few for some of the named alternatives, and the verdict says so.
+        weak = check.power is not None and check.power < 0.5
+        assert check.verdict == ("inconclusive" if weak else "agrees")
     figure = plot_score_laws(check_target_law(data), check_best_law(data), data)
     assert len(figure.axes[0].lines) >= 2
     assert plot_active(check_active(data)).axes[0].get_xlabel()

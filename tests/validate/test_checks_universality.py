@@ -219,6 +219,7 @@ def test_stated_power_is_that_of_the_weakest_case(curves: dict[int, TheoryCurve]
     assert few.verdict == "inconclusive"
 
 
+@pytest.mark.long
 def test_honest_data_are_refused_at_most_at_the_stated_rate(
     curves: dict[int, TheoryCurve],
 ) -> None:

@@ -118,7 +118,8 @@ def check_statistical_dimension(
             }
         )
     largest = float(np.max(np.abs(scores)))
-    p_value = float(-special.expm1(len(scores) * np.log1p(-2.0 * special.ndtr(-largest))))
+    outside = 2.0 * special.ndtr(-largest)  # small: log1p(-outside) keeps its digits
+    p_value = float(-special.expm1(len(scores) * np.log1p(-outside)))
     shift = 0.01 * np.asarray(predicted) / np.asarray(errors)
 
     def power_at(level: float) -> float:
