@@ -23,6 +23,7 @@ def needs_a_face(problem: Problem, raw: RawResult) -> bool:
     if raw.verdict == "separable" or raw.multipliers is None:
         return False
     mass = raw.multipliers.view(problem.facts, -1).sum(1)
+    mass = mass[mass > 0]  # exactly zero: left out by the working set, not creeping to a face
     return raw.verdict == "undecided" or bool(mass.amin() < NEGLIGIBLE * mass.amax())
 
 
