@@ -117,6 +117,7 @@ def rows_of(problem: Problem) -> Rows:
     if isinstance(problem, GaussianProblem):
         matrices = problem.matrices.numpy(force=True)
         flat = matrices.reshape(*matrices.shape[:2], -1)
+        largest = _largest(flat)
 
         def exact_row(index: Index) -> list[Fraction]:
             mu, rho = index
@@ -127,25 +128,25 @@ def rows_of(problem: Problem) -> Rows:
             (problem.facts, problem.competitors),
             flat.shape[2],
             lambda a, b: flat[a:b, :1] - flat[a:b, 1:],
+            lambda indices: flat[indices[0], 0] - flat[indices[0], indices[1] + 1],
             exact_row,
-            _largest(flat),
+            largest,
+            2.0 * largest,
         )
     raise TypeError(f"no certificate for {type(problem).__name__}")
 
 
 def rows_of_matrix(matrix: FloatArray) -> ExplicitRows:
     """The rows of an explicit matrix (n, N)."""
-    return ExplicitRows(
-        matrix.shape[:1],
-        matrix.shape[1],
-        lambda a, b: matrix[a:b],
-        lambda index: [Fraction(x) for x in matrix[index[0]].tolist()],
-        _largest(matrix),
+    largest = _largest(matrix)
+    return ExplicitRows.of_matrix(
+        matrix, lambda index: [Fraction(x) for x in matrix[index[0]].tolist()], largest, largest
     )
 
 
 def _largest(x: FloatArray) -> float:
-    return float(np.abs(x).max(initial=0.0))
+    # Two passes without a temporary of the size of the data; NaN propagates.
+    return float(np.maximum(x.max(initial=0.0), -x.min(initial=0.0)))
 
 
 def check_separable(rows: Rows, W: FloatArray, claimed: str = "separable") -> Certificate:
@@ -182,7 +183,10 @@ def largest_margin(rows: Rows, multipliers: FloatArray) -> float:
     total = float(multipliers.sum())
     if not (np.all(multipliers >= 0) and 0 < total < math.inf):
         return math.inf
-    return rows.residual(multipliers / total) * (1.0 + gamma(multipliers.size + 4))
+    l = multipliers / total
+    reduced = rows.reduced(l) if isinstance(rows, ExplicitRows) else None
+    smaller, kept = (rows, l) if reduced is None else reduced
+    return smaller.residual(kept) * (1.0 + gamma(multipliers.size + 4))
 
 
 def check_not_separable(
@@ -201,7 +205,7 @@ def check_not_separable(
         return Certificate("not_separable", claimed, "exact", residual=0.0, correction=0.0)
     smaller = rows.reduced(l)
     if smaller is not None:
-        rows, l = smaller, l[l.any(axis=1)]
+        rows, l = smaller
     found = _corrected(rows, l, claimed)
     explicit = rows.few(l) if found.verdict == "undecided" else None
     return found if explicit is None else _corrected(*explicit, claimed)
@@ -263,10 +267,10 @@ def check_exactly(
 def least_eigenvalue_bound(G: FloatArray, error: float, *, wanted: float) -> float | None:
     """A proved lower bound, at least `wanted`, of the least eigenvalue of a symmetric matrix.
 
-    G (overwritten) approximates the matrix with error at most `error` in spectral norm. If the
-    Cholesky factorisation of G - s I completes, its backward error is at most
-    gamma_{n+1} / (1 - gamma_{n+1}) trace(G), so the eigenvalue is at least s minus all errors.
-    None if the factorisation breaks down.
+    G (overwritten; only its upper triangle counts) approximates the matrix with error at most
+    `error` in spectral norm. If the Cholesky factorisation of G - s I completes, its backward error
+    is at most gamma_{n+1} / (1 - gamma_{n+1}) trace(G), so the eigenvalue is at least s minus all
+    errors. None if the factorisation breaks down.
     """
     n = G.shape[0]
     diagonal = np.einsum("ii->i", G)

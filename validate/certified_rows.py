@@ -15,10 +15,11 @@ from fractions import Fraction
 import flint
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
+from scipy.linalg import blas, qr
 
 FloatArray = NDArray[np.float64]
 Index = tuple[int, ...]
+Indices = NDArray[np.int64]
 
 UNIT = 2.0**-53
 SLACK = 1.01
@@ -29,6 +30,8 @@ BLOCK = 2_000_000
 """Entries of a block of rows."""
 FEW = 64
 MOST_EXPLICIT = 300
+FEW_ROWS = 0.5
+"""Largest share of nonzero multipliers for which their rows are gathered."""
 
 
 def gamma(n: int) -> float:
@@ -71,8 +74,8 @@ class Rows(abc.ABC):
     def residual(self, multipliers: FloatArray) -> float:
         """Upper bound of |A^T l|."""
 
-    def reduced(self, multipliers: FloatArray) -> Rows | None:
-        """Rows on fewer coordinates that prove the same, for multipliers with few nonzero rows."""
+    def reduced(self, multipliers: FloatArray) -> tuple[Rows, FloatArray] | None:
+        """Fewer rows or coordinates that prove the same, and their multipliers, where that pays."""
         return None
 
     @abc.abstractmethod
@@ -97,12 +100,11 @@ class Rows(abc.ABC):
         if not rational_rank(exact) == rational_rank(chosen) == columns.size:
             return None
         kept = np.ascontiguousarray(rounded[:, columns])
-        rows = ExplicitRows(
-            (len(indices),),
-            columns.size,
-            lambda a, b: kept[a:b],
+        rows = ExplicitRows.of_matrix(
+            kept,
             lambda index: chosen[index[0]],
             self.largest() ** 2,
+            float(np.abs(kept).max(initial=0.0)),
         )
         return rows, np.array([multipliers[index] for index in indices])
 
@@ -198,7 +200,7 @@ class FactoredRows(Rows):
         g = gamma(2 * self.facts + self.competitors + 6)
         return norm_above(value) + norm_above(SLACK * g * size + TINY)
 
-    def reduced(self, multipliers: FloatArray) -> FactoredRows | None:
+    def reduced(self, multipliers: FloatArray) -> tuple[FactoredRows, FloatArray] | None:
         """The same rows on fewer coordinates, if the facts that carry multipliers need fewer.
 
         If their inputs are E = E_J C with columns J, exactly, then A^T l = 0 follows from the
@@ -222,13 +224,14 @@ class FactoredRows(Rows):
             blocks = [self.rivals(mu, mu + 1)[..., rows] for mu in facts[start:stop].tolist()]
             return np.concatenate(blocks)
 
-        return FactoredRows(
+        smaller = FactoredRows(
             np.ascontiguousarray(inputs[:, columns]),
             np.ascontiguousarray(self.outputs[facts][:, rows]),
             rivals,
             self.competitors,
             self._largest,
         )
+        return smaller, multipliers[facts]
 
     def gram(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
         d, e = self.dim_out, self.dim_in
@@ -254,10 +257,12 @@ class FactoredRows(Rows):
 
 
 class ExplicitRows(Rows):
-    """Rows that are differences t - r of explicit vectors of R^N, or r itself negated if no t.
+    """Rows that are differences t - r of explicit vectors of R^N, or such vectors themselves.
 
-    `block(a, b)` gives the rows of the leading indices a <= mu < b, shape (b - a, M, N), each
-    entry rounded at most once; `exact_row(index)` the row in exact arithmetic.
+    `block(a, b)` gives the rows of the leading indices a <= mu < b, shape (b - a, ..., N), and
+    `chosen(indices)` those at an index array for each axis of `shape`, shape (K, N); each entry is
+    rounded at most once. `exact_row(index)` is a row in exact arithmetic, `largest` the largest
+    modulus of the data and `entry` that of an entry of a row.
     """
 
     def __init__(
@@ -265,12 +270,33 @@ class ExplicitRows(Rows):
         shape: Index,
         size: int,
         block: Callable[[int, int], FloatArray],
+        chosen: Callable[[tuple[Indices, ...]], FloatArray],
         exact_row: Callable[[Index], list[Fraction]],
         largest: float,
+        entry: float,
     ) -> None:
         self.shape, self.size = shape, size
-        self.block, self._exact_row = block, exact_row
-        self._largest = largest
+        self.block, self.chosen, self._exact_row = block, chosen, exact_row
+        self._largest, self.entry = largest, entry
+
+    @classmethod
+    def of_matrix(
+        cls,
+        matrix: FloatArray,
+        exact_row: Callable[[Index], list[Fraction]],
+        largest: float,
+        entry: float,
+    ) -> ExplicitRows:
+        """The rows of `matrix` (n, N), each entry rounded at most once."""
+        return cls(
+            matrix.shape[:1],
+            matrix.shape[1],
+            lambda a, b: matrix[a:b],
+            lambda indices: matrix[indices],
+            exact_row,
+            largest,
+            entry,
+        )
 
     def exact_row(self, index: Index) -> list[Fraction]:
         return self._exact_row(index)
@@ -287,9 +313,15 @@ class ExplicitRows(Rows):
     def margins(self, W: FloatArray) -> Iterator[MarginBlock]:
         w = W.reshape(-1)
         g = gamma(self.size + 3)
+        # |a| . |w| <= max |a_i| sum |w_i| costs no pass over the rows; where it leaves the sign of
+        # a margin in doubt, the sharp bound is taken.
+        coarse = SLACK * g * self.entry * float(np.abs(w).sum()) + TINY
         for facts, a in self._blocks():
-            bounds = SLACK * g * (np.abs(a) @ np.abs(w)) + TINY
-            yield MarginBlock(a @ w, bounds, facts.start)
+            margins = a @ w
+            bounds = np.full(margins.shape, coarse)
+            doubtful = ~(margins > 2.0 * coarse)
+            bounds[doubtful] = SLACK * g * (np.abs(a[doubtful]) @ np.abs(w)) + TINY
+            yield MarginBlock(margins, bounds, facts.start)
 
     def exact_margin(self, W: FloatArray, index: Index) -> Fraction:
         w = [Fraction(x) for x in W.reshape(-1).tolist()]
@@ -301,6 +333,19 @@ class ExplicitRows(Rows):
             l = Fraction(float(multipliers[tuple(index)]))
             total = [t + l * a for t, a in zip(total, self.exact_row(tuple(index)), strict=True)]
         return total
+
+    def reduced(self, multipliers: FloatArray) -> tuple[ExplicitRows, FloatArray] | None:
+        """The rows of the nonzero multipliers, gathered, if they are few."""
+        indices = np.nonzero(multipliers)
+        if not 0 < indices[0].size <= FEW_ROWS * multipliers.size:
+            return None
+
+        def exact_row(index: Index) -> list[Fraction]:
+            return self._exact_row(tuple(int(axis[index[0]]) for axis in indices))
+
+        gathered = self.chosen(indices)
+        rows = ExplicitRows.of_matrix(gathered, exact_row, self._largest, self.entry)
+        return rows, multipliers[indices]
 
     def residual(self, multipliers: FloatArray) -> float:
         value, size = np.zeros(self.size), np.zeros(self.size)
@@ -316,15 +361,12 @@ class ExplicitRows(Rows):
         # About N multipliers are large; three times as many rows are ample and keep this cheap.
         wanted = min(3 * self.size, multipliers.size)
         cut = np.partition(multipliers.reshape(-1), multipliers.size - wanted)[-wanted]
-        G, trace, used = np.zeros((self.size, self.size)), 0.0, 0
-        for facts, a in self._blocks():
-            l = multipliers[facts]
-            keep = (l >= cut) & (l > 0)
-            rows = a[keep] * l[keep][:, None]
-            G += rows.T @ rows
-            trace += float(np.square(rows).sum())
-            used += rows.shape[0]
-        return G, SLACK * gamma(used + 8) * trace + TINY
+        indices = np.nonzero((multipliers >= cut) & (multipliers > 0))
+        rows = self.chosen(indices) * multipliers[indices][:, None]
+        # Only the upper triangle of G is read, the lower one of its transpose.
+        G = blas.dsyrk(1.0, rows.T, lower=1).T
+        trace = float(np.square(rows).sum())
+        return G, SLACK * gamma(rows.shape[0] + 8) * trace + TINY
 
 
 def spanning_columns(x: FloatArray, *, differences: bool = False) -> NDArray[np.int64] | None:

@@ -147,6 +147,39 @@ def test_doubtful_margins_are_settled_exactly() -> None:
     assert 0 < certificate.margin <= tiny
 
 
+def test_the_sharp_bound_is_taken_where_the_coarse_one_leaves_doubt() -> None:
+    """One large entry makes the bound by the largest entry useless for a row of tiny ones."""
+    matrix = np.array([[1e6, 0.0, 1e6], [0.0, 3e-12, 1e-12]])
+    w = np.array([1.0, 1.0, 1.0])
+    first, second = next(iter(rows_of_matrix(matrix).margins(w))).bounds
+    assert second < 1e-25 < first
+    certificate = check_separable(rows_of_matrix(matrix), w)
+    assert certificate.verdict == "separable"
+    assert certificate.method == "floating-point bounds"
+
+
+def test_gathered_rows_prove_the_same() -> None:
+    """Residual and Gram matrix from the rows of the nonzero multipliers alone."""
+    problem = make_problem("gaussian", dim=5, facts=30, seed=4)
+    rows = rows_of(problem)
+    l = np.random.default_rng(5).random((30, 29))
+    l[l < 0.8] = 0.0
+    gathered, kept = rows.reduced(l) or pytest.fail("nothing was gathered")
+    assert kept.size == np.count_nonzero(l)
+    A = problem.margins(torch.eye(25, dtype=torch.float64).view(-1, 5, 5)).flatten(1).numpy().T
+    norm = float(np.linalg.norm(l.flatten() @ A))
+    for some, multipliers in ((rows, l), (gathered, kept)):
+        assert norm * (1.0 - 1e-12) <= some.residual(multipliers) <= norm * (1.0 + 1e-12)
+        G, error = some.gram(multipliers)
+        D = np.sort(l.flatten())[::-1][: 3 * 25]
+        big = l.flatten() >= D[-1]
+        truth = A[big].T @ (A[big] * l.flatten()[big, None] ** 2)
+        assert np.abs(np.triu(G) - np.triu(truth)).max() <= error + 1e-12
+    index = (17,)
+    place = tuple(int(axis[17]) for axis in np.nonzero(l))
+    assert gathered.exact_row(index) == rows.exact_row(place)
+
+
 def test_bounds_on_the_largest_margin_hold() -> None:
     problem = make_problem("decoupled", dim=6, facts=11, seed=4)
     solution = solve(problem, maximum_margin=True)

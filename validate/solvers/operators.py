@@ -63,7 +63,8 @@ class RowsOperator(Operator):
     def squares(self) -> Tensor:
         """Squared norms of the rows, shape (B, n), computed once."""
         if self._squares is None:
-            self._squares = self.matrix.square().sum(2)
+            # One pass without a temporary of the size of the matrix.
+            self._squares = torch.linalg.vector_norm(self.matrix, dim=2).square()
         return self._squares
 
     def apply(self, w: Tensor) -> Tensor:

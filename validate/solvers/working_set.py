@@ -82,14 +82,18 @@ def solve_with_working_set(
 
 
 def first_order_weights(matrix: Tensor) -> Tensor:
-    """A few steps on all rows, then more on the rows that came out lowest, which are cheaper."""
-    operator = RowsOperator(matrix[None])
+    """A few steps on all rows, then more on the rows that came out lowest, which are cheaper.
+
+    In single precision: the steps are bound by memory traffic, and a start needs no more.
+    """
+    single = matrix.float()
+    operator = RowsOperator(single[None])
     many = int(SCREENED * matrix.shape[1])
     if matrix.shape[0] <= 2 * many:
-        return accelerated_start(operator).weights[0]
+        return accelerated_start(operator).weights[0].double()
     first = accelerated_start(operator, steps=FULL_STEPS)
-    low = RowsOperator(matrix[smallest(first.margins[0], many)][None])
-    return accelerated_start(low, weights=first.weights).weights[0]
+    low = RowsOperator(single[smallest(first.margins[0], many)][None])
+    return accelerated_start(low, weights=first.weights).weights[0].double()
 
 
 def widen_with_working_set(
