@@ -178,7 +178,7 @@ def check_low_rank(
     for dim in sorted({cell.dim for cell in cells}):
         here = [(c, n) for c, n in zip(cells, found, strict=True) if c.dim == dim]
         here.sort(key=lambda pair: pair[0].facts)
-        theory = _curve(dim)
+        theory = TheoryCurve.at(dim)
         half = predicted_half(theory, I)
         counts = DimensionCounts(
             theory_probit(theory, half),
@@ -208,7 +208,7 @@ def check_low_rank(
     low, high = test.interval(0)
     deviance = float(model.deviance(test.held, model.successes))
     largest = [r for r in table if "ratio" in r][-1]
-    widest = _curve(max(cell.dim for cell in cells))
+    widest = TheoryCurve.at(max(cell.dim for cell in cells))
     # delta grows with p, so p moves by less than I does
     shift = predicted_half(widest, (1.0 + NOTICED) * I) / predicted_half(widest, I) - 1.0
     power = test.power(shift, 0.05, seed=seed + 1)
@@ -243,11 +243,6 @@ def check_low_rank(
             "starts": [cell.starts for cell in cells],
         },
     )
-
-
-@lru_cache(maxsize=16)
-def _curve(dim: int) -> TheoryCurve:
-    return TheoryCurve.at(dim)
 
 
 def _record(rank_ratio: str, cell: LowRankCell, found: int) -> Record:

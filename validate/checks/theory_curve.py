@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,12 +36,17 @@ class TheoryCurve:
             raise InvalidInput("the success probability must not rise with the number of facts")
 
     @classmethod
-    @cache
-    def at(cls, dim: int, *, spread: float = 0.35) -> TheoryCurve:
+    def at(cls, dim: int) -> TheoryCurve:
         """Certified curve around p_c = largest p with p delta(p-1) <= d^2, from `numerics.cone`.
 
-        Computed once a process.
+        Computed once a process, or not at all if it was handed over with `remember`.
         """
+        if dim not in _KNOWN:
+            _KNOWN[dim] = cls._computed(dim)
+        return _KNOWN[dim]
+
+    @classmethod
+    def _computed(cls, dim: int, spread: float = 0.35) -> TheoryCurve:
         from numerics import cone
 
         centre = int(cone.critical_facts(dim))
@@ -105,6 +109,24 @@ class TheoryCurve:
         demand = np.log(self.facts * self.delta)
         wanted = _extrapolate(p, self.facts, demand) + np.log(factor)
         return self.interpolated(_extrapolate(wanted, demand, self.facts.astype(float)))
+
+
+_KNOWN: dict[int, TheoryCurve] = {}
+
+
+def known() -> dict[int, TheoryCurve]:
+    """The curves that this process has, by dimension, to be handed to another with `remember`."""
+    return dict(_KNOWN)
+
+
+def remember(curves: Mapping[int, TheoryCurve]) -> None:
+    """Take over curves that another process computed.
+
+    >>> remember({5: TheoryCurve.at(5)})
+    >>> 5 in known()
+    True
+    """
+    _KNOWN.update(curves)
 
 
 def leading_order_facts(dim: int) -> float:

@@ -6,7 +6,10 @@ A part NAME is the module `validate.report.sections_NAME` with
     units     units(sizes, seed) -> list of `Unit`: what is to be measured
     build     build(sizes, seed, answers) -> `Section`, from the answers in the order of the units
 
-and, if it uses what the reader gave, prepare(sizes, context) -> sizes.
+and, where it applies,
+
+    curves    curves(sizes) -> dimensions whose exact success curves it needs
+    prepare   prepare(sizes, context) -> sizes, with what the reader gave
 """
 
 from __future__ import annotations
@@ -72,6 +75,16 @@ def part(name: str) -> Part:
             f"the part of the report is {name!r}; it must be one of {', '.join(PARTS)}; choose one"
         )
     return cast(Part, import_module(f"validate.report.sections_{name}"))
+
+
+def curves_needed(name: str, sizes: Any) -> list[int]:
+    """Dimensions whose exact success curves the part needs.
+
+    >>> curves_needed("ladder", part("ladder").SIZES["quick"])
+    [10, 20]
+    """
+    curves = getattr(part(name), "curves", None)
+    return [] if curves is None else list(curves(sizes))
 
 
 def prepared(name: str, sizes: Any, context: Context) -> Any:

@@ -14,9 +14,9 @@ from typing import Any
 from numerics import cone
 from validate.checks.base import settle
 from validate.checks.parallel import available_cores
-from validate.checks.theory_curve import leading_order_facts
+from validate.checks.theory_curve import TheoryCurve, known, leading_order_facts, remember
 from validate.checks.unit_pool import measure, processes
-from validate.report.catalogue import Context, part, prepared
+from validate.report.catalogue import Context, curves_needed, part, prepared
 from validate.report.environment import versions
 from validate.report.model import Cost, Report, Section
 from validate.report.presets import Preset, check_run
@@ -49,6 +49,9 @@ def run(
     watch = reporter if reporter is not None else Stopwatch()
     context = Context(data, store)
     watch.begin("planning")
+    share_curves(
+        [d for name, given in preset.sizes.items() for d in curves_needed(name, given)], count
+    )
     sizes = {name: prepared(name, given, context) for name, given in preset.sizes.items()}
     units = {name: part(name).units(given, seed) for name, given in sizes.items()}
     watch.begin("measuring")
@@ -99,6 +102,20 @@ def run(
     )
 
 
+def share_curves(dims: Sequence[int], workers: int) -> None:
+    """Compute the exact success curves of `dims` side by side; this process then has them."""
+    import joblib
+
+    wanted = sorted(set(dims) - set(known()), reverse=True)
+    if workers == 1 or len(wanted) < 2:
+        return
+    with processes(workers):
+        pool = joblib.Parallel(batch_size=1)
+        remember(
+            dict(zip(wanted, pool(joblib.delayed(TheoryCurve.at)(d) for d in wanted), strict=True))
+        )
+
+
 Job = tuple[str, Any, int, list[Any]]
 
 
@@ -114,7 +131,7 @@ def in_parallel(jobs: Sequence[Job], workers: int) -> list[tuple[Section, float]
         return [build(*job) for job in jobs]
     with processes(workers):
         pool = joblib.Parallel(batch_size=1)
-        found = pool(joblib.delayed(_packed)(job) for job in jobs)
+        found = pool(joblib.delayed(_packed)(job, known()) for job in jobs)
     return [
         build(*job) if pack is None else pickle.loads(pack)
         for job, pack in zip(jobs, found, strict=True)
@@ -129,8 +146,9 @@ def build(name: str, sizes: Any, seed: int, answers: list[Any]) -> tuple[Section
     return section, time.process_time() - start
 
 
-def _packed(job: Job) -> bytes | None:
-    """`build` as bytes; None if the section cannot travel."""
+def _packed(job: Job, curves: dict[int, TheoryCurve]) -> bytes | None:
+    """`build` as bytes, with the `curves` known already; None if the section cannot travel."""
+    remember(curves)
     try:  # joblib brings it along: as a dependency since 1.6, inside itself before
         cloudpickle = import_module("cloudpickle")
     except ImportError:

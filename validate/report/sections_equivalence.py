@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,17 +44,16 @@ SIZES = {
 }
 
 
-@cache
-def curve_at(dim: int) -> TheoryCurve:
-    """The exact curve at `dim`, once a process."""
-    return TheoryCurve.at(dim)
+def curves(sizes: Sizes) -> list[int]:
+    """Dimensions whose exact curves are needed."""
+    return [dim for dim, _ in sizes.ladder]
 
 
 def cells(sizes: Sizes) -> list[Cell]:
     """The original problem around its own 50 % point, the decoupled one around the exact one."""
     found = []
     for dim, (original, decoupled) in sizes.ladder:
-        curve = curve_at(dim)
+        curve = TheoryCurve.at(dim)
         excess = (sizes.guess[0] * curve.delta_at_half + sizes.guess[1]) / dim
         moved = curve.interpolated(curve.facts / (1.0 + excess))
         loads = sorted({int(curve.facts[np.argmin(np.abs(moved - t))]) for t in sizes.targets})
@@ -78,7 +76,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         of_kind = [[p for p in points if p.kind == kind and p.dim == d] for d, _ in sizes.ladder]
         return [row for row in of_kind if row]
 
-    theories = {dim: curve_at(dim) for dim, _ in sizes.ladder}
+    theories = {dim: TheoryCurve.at(dim) for dim, _ in sizes.ladder}
     check = check_equivalence_limit(rows("original"), rows("decoupled"), theories, seed=seed)
     return Section(
         identifier="equivalence",

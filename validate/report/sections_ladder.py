@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from validate.checks.base import Check
@@ -50,10 +49,9 @@ SIZES = {
 }
 
 
-@cache
-def curve_at(dim: int) -> TheoryCurve:
-    """The exact curve at `dim`, once a process."""
-    return TheoryCurve.at(dim)
+def curves(sizes: Sizes) -> list[int]:
+    """Dimensions whose exact curves are needed."""
+    return [dim for dim, _ in sizes.ladder]
 
 
 def cells(sizes: Sizes) -> list[Cell]:
@@ -62,7 +60,7 @@ def cells(sizes: Sizes) -> list[Cell]:
         Cell(kind, dim, facts, count)
         for dim, counts in sizes.ladder
         for kind, count in zip(KINDS, counts, strict=True)
-        for facts in curve_at(dim).loads(sizes.targets)
+        for facts in TheoryCurve.at(dim).loads(sizes.targets)
     ]
 
 
@@ -77,7 +75,7 @@ def prepare(sizes: Sizes, context: Context) -> Sizes:
         for point in ladder_counts(context.store)
         if point.kind in KINDS
         and point.dim in dict(sizes.ladder)
-        and point.facts in curve_at(point.dim).facts
+        and point.facts in TheoryCurve.at(point.dim).facts
     ]
     return replace(sizes, sweep=tuple(found))
 
@@ -95,7 +93,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
     figures: list[Figure] = []
     for dim, _ in sizes.ladder:
         of_kind = {k: [p for p in points if p.kind == k and p.dim == dim] for k in KINDS}
-        found = comparisons(of_kind, curve_at(dim), seed)
+        found = comparisons(of_kind, TheoryCurve.at(dim), seed)
         checks += found
         figures.append(_figure(found, dim, sizes))
     return Section(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from numerics.cone import rank_factor
@@ -56,10 +55,9 @@ SIZES = {
 }
 
 
-@cache
-def curve_at(dim: int) -> TheoryCurve:
-    """The exact full-rank curve at `dim`, once a process."""
-    return TheoryCurve.at(dim)
+def curves(sizes: Sizes) -> list[int]:
+    """Dimensions whose exact curves are needed."""
+    return [dim for _, _, dims in sizes.series for dim, _ in dims]
 
 
 def cells(sizes: Sizes, number: int) -> list[LowRankCell]:
@@ -69,7 +67,7 @@ def cells(sizes: Sizes, number: int) -> list[LowRankCell]:
     return [
         LowRankCell(dim, round(float(ratio) * dim), facts, count, starts)
         for dim, count in dims
-        for facts in low_rank_loads(curve_at(dim), factor, sizes.targets)
+        for facts in low_rank_loads(TheoryCurve.at(dim), factor, sizes.targets)
     ]
 
 
@@ -100,7 +98,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         used += len(own)
         checks.append(check_low_rank(ratio, wanted, found, seed=seed))
         series.append((ratio, wanted, found))
-    theories = {dim: curve_at(dim) for _, _, dims in sizes.series for dim, _ in dims}
+    theories = {dim: TheoryCurve.at(dim) for _, _, dims in sizes.series for dim, _ in dims}
     bound = check_gordon(series, theories, seed=seed)
     return Section(
         identifier="low-rank",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,17 +56,16 @@ SIZES = {
 }
 
 
-@cache
-def curve_at(dim: int) -> TheoryCurve:
-    """The exact curve at `dim`, once a process."""
-    return TheoryCurve.at(dim)
+def curves(sizes: Sizes) -> list[int]:
+    """Dimensions whose exact curves are needed."""
+    return [sizes.degenerate[0], *(dim for dim, _, _ in sizes.cells)]
 
 
 def cells(sizes: Sizes) -> list[EnsembleCell]:
     """Loads around the expected 50 % point of every ensemble and dimension."""
     found = []
     for dim, count, ensembles in sizes.cells:
-        curve = curve_at(dim)
+        curve = TheoryCurve.at(dim)
         for ensemble in ensembles:
             moved = curve.interpolated(curve.facts / (1.0 + GUESS.get(ensemble, 0.0)))
             loads = sorted({int(curve.facts[np.argmin(np.abs(moved - t))]) for t in sizes.targets})
@@ -78,7 +76,7 @@ def cells(sizes: Sizes) -> list[EnsembleCell]:
 def degenerate_cells(sizes: Sizes) -> list[EnsembleCell]:
     """Signs in so few dimensions that vectors coincide, decoupled and original."""
     dim, count = sizes.degenerate
-    facts = round(0.9 * curve_at(dim).half)
+    facts = round(0.9 * TheoryCurve.at(dim).half)
     return [
         EnsembleCell(kind, "rademacher", dim, facts, count) for kind in ("decoupled", "original")
     ]
@@ -91,7 +89,9 @@ def shifted(sizes: Sizes) -> list[tuple[str, int]]:
 
 def units(sizes: Sizes, seed: int) -> list[Unit]:
     """Projected points for the shifts, then certified instances."""
-    projections = [dimension_unit(e, curve_at(d), seed, sizes.samples) for e, d in shifted(sizes)]
+    projections = [
+        dimension_unit(e, TheoryCurve.at(d), seed, sizes.samples) for e, d in shifted(sizes)
+    ]
     return [*projections, *_instances(sizes, seed)]
 
 
@@ -104,7 +104,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
     wanted = shifted(sizes)
     shifts = {(e, d): 0.0 for d, _, names in sizes.cells for e in names}
     for (ensemble, dim), answer in zip(wanted, answers[: len(wanted)], strict=True):
-        shifts[ensemble, dim] = predicted_shift(ensemble, curve_at(dim), answer["mean"])
+        shifts[ensemble, dim] = predicted_shift(ensemble, TheoryCurve.at(dim), answer["mean"])
     tested, extra = cells(sizes), degenerate_cells(sizes)
     points = ensemble_points([*tested, *extra], _instances(sizes, seed), answers[len(wanted) :])
     grouped = {
@@ -116,7 +116,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         for ensemble, dim in shifts
     }
     check = check_universality(
-        grouped, shifts, {dim: curve_at(dim) for dim, _, _ in sizes.cells}, seed=seed
+        grouped, shifts, {dim: TheoryCurve.at(dim) for dim, _, _ in sizes.cells}, seed=seed
     )
     ratios = [r for r in check.table if "ratio_low" in r]
     return Section(
