@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -10,23 +11,41 @@ import pytest
 from scipy import optimize, special
 
 from replica.errors import InvalidInput
-from validate.checks.base import settle
+from validate.checks.base import Check, settle
+from validate.checks.extrapolation import (
+    Curve,
+    DimensionCounts,
+    LimitTest,
+    ShiftModel,
+    limit_test,
+)
 from validate.checks.listwise import (
     ListCell,
     check_cover,
-    check_list_threshold,
     list_counts,
     list_loads,
     list_threshold,
     list_units,
     measure_listwise,
-    plot_list_thresholds,
 )
 from validate.checks.listwise_instances import (
     gaussian_rows,
     halfspace_verdict,
     tail_average_verdict,
     tail_margin_below,
+)
+from validate.checks.listwise_law import (
+    law_curve,
+    margin_volumes,
+    measure_tail_projection,
+    pooled_volumes,
+    separable_probability,
+)
+from validate.checks.listwise_limit import (
+    BOX,
+    NOTICED,
+    check_list_threshold,
+    plot_list_thresholds,
 )
 
 
@@ -174,88 +193,184 @@ def test_cover_notices_a_wrong_threshold() -> None:
     assert checks[0].power > 0.9
 
 
+SIZES = (20, 40, 90)
+
+
+@pytest.fixture(scope="module")
+def projected() -> dict[int, np.ndarray]:
+    """v_k of the tail average r = 1/2 at M = 2 N."""
+    return {n: pooled_volumes([measure_tail_projection(2 * n, n, 1, 0, 20_000)])[0] for n in SIZES}
+
+
+CURVES: dict[int, Curve] = {}
+
+
+def curve_of(size: int, law: np.ndarray) -> Curve:
+    """`law_curve`, once for every N of `projected`."""
+    if size not in CURVES:
+        CURVES[size] = law_curve(law, size)
+    return CURVES[size]
+
+
 def synthetic(
-    factor: float, n: int, seed: int, *, undecided: int = 0
+    laws: Mapping[int, np.ndarray],
+    n: int,
+    seed: int,
+    *,
+    factor: float = 1.0,
+    at: Mapping[int, float] | None = None,
+    undecided: int = 0,
 ) -> tuple[list[ListCell], list[tuple[int, int]]]:
-    """Counts with 50 % points `factor` (1 - 0.3/N) gamma N."""
+    """Counts of the law with 50 % points times `factor`, at single N times `at`."""
     gamma = list_threshold("tail", "0.5")
     cells, counts = [], []
-    for size in (20, 40, 90):
+    for size, law in laws.items():
+        facts, probits = curve_of(size, law)
+        curve = facts + math.log(factor * (at or {}).get(size, 1.0)), probits
         for p in list_loads(gamma, size):
-            half = factor * (1 - 0.3 / size) * gamma * size
-            rate = special.ndtr(-math.log(p / half) * size**0.5 / 1.2)
+            rate = special.ndtr(np.interp(math.log(p), *curve))
             s = int(np.random.default_rng((seed, size, p)).binomial(n, rate))
             cells.append(ListCell("tail", "0.5", size, p, n))
             counts.append((max(0, s - undecided), min(s, undecided)))
     return cells, counts
 
 
-def test_threshold_check_agrees_and_a_wrong_margin_is_noticed() -> None:
-    """kappa_r 4 % too large means a threshold 3.9 % too low; 20 000 instances a load."""
-    right = check_list_threshold(*synthetic(1.0, 500, 1), seed=2, samples=4000)
+def p_value_of(check: Check) -> float:
+    assert check.p_value is not None
+    return check.p_value
+
+
+def test_threshold_check_agrees_and_a_wrong_margin_is_noticed(
+    projected: dict[int, np.ndarray],
+) -> None:
+    """kappa_r 4 % too large means a threshold 3.9 % too low; 400 instances a load."""
+    cells, counts = synthetic(projected, 400, 1)
+    right = check_list_threshold(cells, counts, seed=2, volumes=projected, samples=8000)
     settle([right], 0.01)
     assert right.verdict == "agrees"
-    k = 1.04 * special.ndtri(0.5) + 1.04 * math.sqrt(2 / math.pi)
+    assert right.power is not None
+    assert right.power > 0.8
+    k = 1.04 * math.sqrt(2 / math.pi)
     density = math.exp(-k * k / 2) / math.sqrt(2 * math.pi)
     wrong = 1 / ((1 + k * k) * special.ndtr(k) + k * density)
     assert wrong == pytest.approx(0.961 * list_threshold("tail", "0.5"), rel=2e-3)
     planted = check_list_threshold(
-        *synthetic(1.0, 20_000, 1), seed=2, samples=4000, threshold=wrong
+        cells, counts, seed=2, volumes=projected, threshold=wrong, samples=8000
     )
     settle([planted], 0.01)
     assert planted.verdict == "disagrees"
-    assert planted.power is not None
-    assert planted.power > 0.9
+    assert "1 %" in right.hypothesis
     assert plot_list_thresholds([right]).axes
 
 
-def test_planted_threshold_is_noticed_at_the_stated_power() -> None:
-    """40 data sets with a threshold 4 % too high, 300 a load; noticed at 0.05 as often as stated,
-    within four binomial standard errors (false alarm below 1e-4)."""
-    stated = check_list_threshold(*synthetic(1.0, 300, 5), seed=2, samples=2000).power_at
-    assert stated is not None
-    expected = stated(0.05)
+@pytest.mark.parametrize("factor", [1 + NOTICED, 1 - NOTICED])
+def test_planted_threshold_is_noticed_at_the_stated_power(
+    projected: dict[int, np.ndarray], factor: float
+) -> None:
+    """60 data sets with a threshold 4 % off, 50 a load; noticed at 0.01 as often as stated, within
+    four binomial standard errors (false alarm below 1e-4)."""
+    cells, counts = synthetic(projected, 50, 5)
+    model = check_list_threshold(cells, counts, seed=2, volumes=projected, samples=4000)
+    off = factor - 1.0
+    stated = limit_of(cells, counts, projected).power(off, 0.01, seed=3)
     runs = [
-        check_list_threshold(*synthetic(1.04, 300, 100 + s), seed=2, samples=500) for s in range(40)
+        limit_of(*synthetic(projected, 50, 100 + s, factor=factor), projected) for s in range(60)
     ]
-    noticed = np.mean([r.p_value is not None and r.p_value <= 0.05 for r in runs])
-    assert 0.3 < expected < 0.999
-    assert abs(noticed - expected) < 4 * math.sqrt(0.25 / 40)
+    noticed = float(np.mean([run.p_value <= 0.01 for run in runs]))
+    assert 0.3 < stated < 0.97
+    assert abs(noticed - stated) < 4 * math.sqrt(0.25 / 60)
+    assert model.power_at is not None
+    assert model.power_at(0.01) <= stated + 0.1, "the check states the lesser of both signs"
 
 
-def test_undecided_instances_never_help_to_reject() -> None:
-    cells, counts = synthetic(1.0, 300, 5, undecided=9)
-    kept = check_list_threshold(*synthetic(1.0, 300, 5), seed=2, samples=2000)
-    check = check_list_threshold(cells, counts, seed=2, samples=2000)
+def limit_of(
+    cells: list[ListCell], counts: list[tuple[int, int]], laws: Mapping[int, np.ndarray]
+) -> LimitTest:
+    """The test inside the check, with a small null sample."""
+    data = []
+    for size, law in laws.items():
+        here = [(c, s) for c, (s, _) in zip(cells, counts, strict=True) if c.parameters == size]
+        data.append(
+            DimensionCounts(
+                curve_of(size, law),
+                [c.facts for c, _ in here],
+                [s for _, s in here],
+                [c.instances for c, _ in here],
+                (1 / size,),
+            )
+        )
+    return limit_test(ShiftModel(data, BOX), seed=4, samples=499)
+
+
+def test_the_level_is_kept(projected: dict[int, np.ndarray]) -> None:
+    """200 honest data sets of 50 a load: 1 to 24 rejections at 0.05 (false alarm below 1e-4 at the
+    nominal rate); none at all would be a box that hides errors."""
+    hits = sum(
+        limit_of(*synthetic(projected, 50, 1000 + s), projected).p_value <= 0.05 for s in range(200)
+    )
+    assert 1 <= hits <= 24
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("factor", [1.2, 0.8])
+def test_a_gross_error_at_one_size_is_noticed(
+    projected: dict[int, np.ndarray], size: int, factor: float
+) -> None:
+    """20 % at one N alone, 200 a load; a free b/N would absorb it at the smallest N."""
+    cells, counts = synthetic(projected, 200, 6, at={size: factor})
+    check = check_list_threshold(cells, counts, seed=2, volumes=projected, samples=8000)
+    assert p_value_of(check) < 3e-4
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_none_or_all_separable_is_noticed(projected: dict[int, np.ndarray], share: int) -> None:
+    cells, _ = synthetic(projected, 100, 6)
+    counts = [(share * c.instances, 0) for c in cells]
+    check = check_list_threshold(cells, counts, seed=2, volumes=projected, samples=8000)
+    settle([check], 0.01)
+    assert check.verdict == "disagrees"
+    one_size = [
+        (share * c.instances, 0) if c.parameters == 20 else n
+        for c, n in zip(*synthetic(projected, 100, 6), strict=True)
+    ]
+    check = check_list_threshold(cells, one_size, seed=2, volumes=projected, samples=8000)
+    assert p_value_of(check) < 3e-4
+
+
+def test_undecided_instances_never_help_to_reject(projected: dict[int, np.ndarray]) -> None:
+    cells, counts = synthetic(projected, 300, 5, undecided=9)
+    kept = check_list_threshold(
+        *synthetic(projected, 300, 5), seed=2, volumes=projected, samples=2000
+    )
+    check = check_list_threshold(cells, counts, seed=2, volumes=projected, samples=2000)
     assert check.undecided == sum(u for _, u in counts) > 0
-    assert check.p_value is not None
-    assert kept.p_value is not None
-    assert check.p_value >= kept.p_value
+    assert p_value_of(check) >= p_value_of(kept)
     mixed = [ListCell("margin", "0.5", 20, c.facts, 300) for c in cells[:3]]
     with pytest.raises(InvalidInput, match="one kind"):
-        check_list_threshold([*mixed, *cells[3:]], counts, seed=0)
+        check_list_threshold([*mixed, *cells[3:]], counts, seed=0, volumes=projected)
+    with pytest.raises(InvalidInput, match="N = 20 are missing"):
+        check_list_threshold(cells, counts, seed=0)
 
 
-@pytest.mark.parametrize("sizes", [(16, 36, 100)])
-def test_perfect_counts_with_many_undecided_pass_and_wrong_ones_fail(
-    sizes: tuple[int, ...],
-) -> None:
+def test_perfect_counts_with_many_undecided_pass_and_wrong_ones_fail() -> None:
     """A fifth undecided splits the middle; 15 % too few facts with 1 % undecided is refused."""
+    law = margin_volumes(0.5)
     cells = [
         ListCell("margin", "0.5", n, p, 200)
-        for n in sizes
+        for n in (16, 36, 100)
         for p in list_loads(list_threshold("margin", "0.5"), n)
     ]
-    check = check_list_threshold(
-        cells, [(s, 40) for _ in sizes for s in (145, 80, 22)], seed=0, samples=1000
-    )
-    assert check.p_value is not None
-    assert check.p_value > 0.1
+    rates = [separable_probability(law, c.facts, c.parameters) for c in cells]
+    check = check_list_threshold(cells, [(round(160 * r), 40) for r in rates], seed=0, samples=1000)
+    assert p_value_of(check) > 0.1
+    few = [
+        (round(198 * separable_probability(law, round(c.facts / 0.85), c.parameters)), 2)
+        for c in cells
+    ]
+    assert p_value_of(check_list_threshold(cells, few, seed=0, samples=8000)) < 3e-4
     cover = [ListCell("cover", "", 64, p, 400) for p in list_loads(2.0, 64)]
-    rates = (0.945, 0.5, 0.09)
-    for few, ratio, passes in ((80, 1.0, True), (4, 0.6, False)):
-        counts = [(round((400 - few) * r * ratio), few) for r in rates]
-        p_value = check_cover(cover, counts, seed=1, samples=4000).p_value
-        assert p_value is not None
+    for spare, ratio, passes in ((80, 1.0, True), (4, 0.6, False)):
+        counts = [(round((400 - spare) * r * ratio), spare) for r in (0.945, 0.5, 0.09)]
+        p_value = p_value_of(check_cover(cover, counts, seed=1, samples=4000))
         assert (p_value > 0.1) == passes
         assert passes or p_value < 1e-3

@@ -1,4 +1,4 @@
-"""Listwise (tail-average) recall and halfspaces against Cover, Gardner and the tail average."""
+"""Certified instances of listwise (tail-average) recall and halfspaces; Cover's law."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from replica.errors import InvalidInput
 from validate.checks.base import Check, Record
 from validate.checks.curves import curve_power, curve_test, half_point
-from validate.checks.extrapolation import (
-    DimensionCounts,
-    focus,
-    limit_test,
-    straight_probit,
-)
 from validate.checks.statistics import clopper_pearson
-from validate.checks.undecided import kindest, shift_band, undecided_remark
+from validate.checks.undecided import undecided_remark
 from validate.checks.units import Unit
-from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
 
 CRITERIA = ("cover", "margin", "tail")
 NOTICED = 0.04
@@ -174,7 +166,7 @@ def check_cover(
     """
     from numerics.cone import success_probability
 
-    size = _one([cell.parameters for cell in cells])
+    size = one_kind([cell.parameters for cell in cells])
     facts, trials = [c.facts for c in cells], [c.instances for c in cells]
 
     def law(factor: float) -> list[float]:
@@ -213,7 +205,7 @@ def check_cover(
         {"source": "theory", "criterion": "cover", "facts": p, "probability": v}
         for p, v in zip(facts, exact, strict=True)
     ]
-    table += [_record(cell, *count) for cell, count in zip(cells, counts, strict=True)]
+    table += [count_record(cell, *count) for cell, count in zip(cells, counts, strict=True)]
     return Check(
         name=f"cover_N{size}",
         claim=f"One competitor, N = {size} parameters: the success curve is Cover's count of "
@@ -236,102 +228,8 @@ def check_cover(
     )
 
 
-def check_list_threshold(
-    cells: Sequence[ListCell],
-    counts: Sequence[tuple[int, int]],
-    *,
-    seed: int,
-    threshold: float | None = None,
-    samples: int = 20_000,
-) -> Check:
-    """Hypothesis: the 50 % points tend to p/N = 1/[(1 + k^2) Phi(k) + k phi(k)] as N -> infinity.
-
-    Arguments: cells of one criterion and parameter at two or more N, with (separable, undecided) in
-    each; `threshold` replaces the predicted p/N (to plant a wrong one). k is the margin, or
-    kappa_r for the tail average. Fits the ratio of 50 % point to prediction as 1 + a + b/N, widths
-    free, and tests a = 0. Undecided instances are decided in the way that speaks least for
-    rejection (`undecided.kindest`).
-    """
-    criterion = _one([cell.criterion for cell in cells])
-    parameter = _one([cell.parameter for cell in cells])
-    gamma = list_threshold(criterion, parameter) if threshold is None else threshold
-    undecided = sum(u for _, u in counts)
-    groups = _groups(cells, counts, gamma)
-    test = kindest(
-        [part for _, part, _ in groups],
-        [unknown for _, _, unknown in groups],
-        lambda model: limit_test(model, 0.0, seed=seed, samples=samples),
-        lambda found: found.p_value,
-    )
-    table: list[Record] = []
-    for size, part, unknown in groups:
-        ratio, low, high = shift_band(part, unknown)
-        common = {"criterion": criterion, "parameter": parameter, "parameters": size}
-        table.append({"source": "theory", **common, "threshold": gamma})
-        table.append(
-            {
-                "source": "simulation",
-                **common,
-                "threshold": ratio * gamma,
-                "ratio": ratio,
-                "ratio_low": low,
-                "ratio_high": high,
-            }
-        )
-    table += [_record(cell, *count) for cell, count in zip(cells, counts, strict=True)]
-    low, high = test.interval(0)
-    limit = 1.0 + float(test.free[0])
-    power = test.power(NOTICED, 0.05, seed=seed + 1)
-    what = (
-        f"tail average over the best r = {parameter}"
-        if criterion == "tail"
-        else f"halfspace with margin {parameter}"
-    )
-    return Check(
-        name=f"{criterion}_{parameter}",
-        claim=f"{what[0].upper()}{what[1:]}: the threshold is p/N = {gamma:.4f} for large N.",
-        source="arXiv:2605.05189; Gardner 1988" if criterion == "tail" else "Gardner 1988",
-        quantity="threshold p/N, N → ∞",
-        predicted=f"{gamma:.4f}",
-        measured=f"{limit * gamma:.4f}",
-        interval=f"[{(1.0 + low) * gamma:.4f}, {(1.0 + high) * gamma:.4f}]",
-        sample_size=f"{sum(c.instances for c in cells)} certified instances at "
-        f"{len({c.parameters for c in cells})} sizes",
-        hypothesis="a = 0 in 1 + a + b/N, the ratio of measured to predicted 50 % point (score "
-        "test, null simulated at the fitted b and widths)",
-        p_value=test.p_value,
-        alternative=f"threshold off by {100 * NOTICED:.0f} %",
-        power_at=lambda level: test.power(NOTICED, level, seed=seed + 1),
-        undecided=undecided,
-        remark="Every verdict is proved: a finite family of sets of competitors without a solution "
-        "rules out every memory, and tail averages of a memory are bounded with their rounding. "
-        f"Against a threshold off by {100 * NOTICED:.0f} % the test alone, at level 0.05, has "
-        f"power {power:.2f}." + (undecided_remark(undecided) if undecided else ""),
-        table=table,
-        settings={"power": power, "a": float(test.free[0]), "b": float(test.free[1])},
-    )
-
-
-def _groups(
-    cells: Sequence[ListCell], counts: Sequence[tuple[int, int]], gamma: float
-) -> list[tuple[int, DimensionCounts, list[int]]]:
-    """N, its counts and its undecided instances, for every N."""
-    groups = []
-    for size in sorted({cell.parameters for cell in cells}):
-        here = [(c, n) for c, n in zip(cells, counts, strict=True) if c.parameters == size]
-        here.sort(key=lambda pair: pair[0].facts)
-        part = DimensionCounts(
-            straight_probit(gamma * size, 1.0 / size**0.5),
-            [c.facts for c, _ in here],
-            [s for _, (s, _) in here],
-            [c.instances for c, _ in here],
-            (1.0 / size,),
-        )
-        groups.append((size, part, [u for _, (_, u) in here]))
-    return groups
-
-
-def _record(cell: ListCell, separable: int, undecided: int) -> Record:
+def count_record(cell: ListCell, separable: int, undecided: int) -> Record:
+    """A row of a tidy table: the counts of one cell with their exact interval."""
     return {
         "source": "simulation",
         "criterion": cell.criterion,
@@ -347,47 +245,8 @@ def _record(cell: ListCell, separable: int, undecided: int) -> Record:
     }
 
 
-def _one(values: Sequence[Any]) -> Any:
+def one_kind(values: Sequence[Any]) -> Any:
+    """The value that all of them share. Raises `InvalidInput` if they differ."""
     if len(set(values)) != 1:
         raise InvalidInput(f"cells of one kind are needed; got {sorted(set(values))}")
     return values[0]
-
-
-def plot_list_thresholds(checks: Sequence[Check]) -> Figure:
-    """Measured over predicted threshold against 1/N, with the fitted approach to N = infinity."""
-    figure, axes = new_figure()
-    edge = 0.0
-    for number, check in enumerate(checks):
-        rows = [r for r in check.table if "ratio" in r]
-        x = [1.0 / r["parameters"] for r in rows]
-        edge = max(edge, *x)
-        name = "r" if rows[0]["criterion"] == "tail" else "margin"
-        simulation_points(
-            axes,
-            [v * (1.0 + 0.02 * number) for v in x],
-            [r["ratio"] for r in rows],
-            [r["ratio_low"] for r in rows],
-            [r["ratio_high"] for r in rows],
-            series=number,
-            label=f"{name} = {rows[0]['parameter']}",
-        )
-        grid = np.linspace(0.0, max(x), 40)
-        fitted = 1.0 + check.settings["a"] + check.settings["b"] * grid
-        axes.plot(grid, fitted, color=SERIES[number], linewidth=0.9, alpha=0.7)
-    theory_line(axes, [0.0, 1.1 * edge], [1.0, 1.0], series=4, label=r"theory, $N\to\infty$")
-    axes.set_xlim(0.0, 1.1 * edge)
-    _set_height(axes, checks)
-    label_axes(
-        axes,
-        "$1/N$",
-        "threshold, measured / predicted",
-        title="Listwise recall",
-        legend="upper right",
-    )
-    return figure
-
-
-def _set_height(axes: Any, checks: Sequence[Check]) -> None:
-    rows = [r for check in checks for r in check.table if "ratio_low" in r]
-    low, high = focus([(r["ratio"], r["ratio_low"], r["ratio_high"]) for r in rows], 1.0)
-    axes.set_ylim(low, high + 0.3 * (high - low))
