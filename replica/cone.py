@@ -207,6 +207,7 @@ def add_distance_steps(derivation: Derivation, competitors: Any, margin: Any) ->
         intrinsic_volume(k, competitors, margin),
         "binomial(M, k) (1 + k) times both integrals; each becomes an average over "
         "g ~ N(0, 1/(k+1)), w = i g",
+        symbol=s.v_k,
     )
     delta = mean_distance_squared(competitors, margin)
     reason = (
@@ -214,4 +215,13 @@ def add_distance_steps(derivation: Derivation, competitors: Any, margin: Any) ->
         if sp.sympify(margin) == 0
         else "dist^2 = S^2 + sum (z_rho - t)_+^2 at the root: second derivatives in the frequency"
     )
-    return derivation.add("Mean squared distance", delta, reason)
+    derivation.add("Mean squared distance", delta, reason, symbol=s.delta)
+    if isinstance(delta, sp.Sum) and sp.sympify(margin) == 0:
+        weight = sp.cancel(delta.function / intrinsic_volume(k, competitors))
+        derivation.add(
+            "Statistical dimension: mean number of active competitors",
+            sp.Sum(weight * s.v_k, delta.limits[0]),
+            "the summand divided by the law of the number of active competitors",
+            symbol=s.delta,
+        )
+    return delta

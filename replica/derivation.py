@@ -41,24 +41,41 @@ def latex_text(words: str) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: `expression` (a SymPy object), its `title`, and the operation that gave it."""
+    """One step: `expression` (a SymPy object), its `title`, and the operation that gave it.
+
+    `symbol`: what the expression is the value of, printed to its left; None for relations and where
+    the title says it.
+    """
 
     title: str
     expression: Any
     reason: str = ""
+    symbol: Any = None
 
     @property
     def latex(self) -> str:
-        """LaTeX source of the expression, without delimiters."""
-        return str(sp.latex(self.expression))
+        """LaTeX source of the step, without delimiters."""
+        source = str(sp.latex(self.expression))
+        return source if self.symbol is None else f"{sp.latex(self.symbol)} = {source}"
+
+    @property
+    def text(self) -> str:
+        """The step as one line of SymPy text."""
+        source = str(sp.sstr(self.expression))
+        return source if self.symbol is None else f"{sp.sstr(self.symbol)} = {source}"
 
     def _repr_latex_(self) -> str:
         return rf"$\displaystyle {self.latex}$"
 
     def to_json(self) -> dict[str, str]:
-        """The step as strings: `title`, `latex`, `sympy` (for `sympy.sympify`), `reason`."""
+        """The step as strings: `title`, `latex`, `sympy` (for `sympy.sympify`), `reason`.
+
+        And `symbol`, of which the expression is the value, where there is one.
+        """
+        named = {} if self.symbol is None else {"symbol": sympifiable(self.symbol)}
         return {
             "title": self.title,
+            **named,
             "latex": self.latex,
             "sympy": sympifiable(self.expression),
             "reason": self.reason,
@@ -85,9 +102,9 @@ class Derivation:
     steps: list[Step] = field(default_factory=list)
     results: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, title: str, expression: Any, reason: str = "") -> Any:
+    def add(self, title: str, expression: Any, reason: str = "", *, symbol: Any = None) -> Any:
         """Append a step and return its expression, so that it can be used in the next one."""
-        self.steps.append(Step(title, expression, reason))
+        self.steps.append(Step(title, expression, reason, symbol))
         return expression
 
     def __iter__(self) -> Iterator[Step]:
@@ -97,7 +114,7 @@ class Derivation:
         """Plain text, one numbered step after the other."""
         lines = [self.title, ""]
         for number, step in enumerate(self.steps, 1):
-            lines += [f"{number}. {step.title}", f"   {sp.sstr(step.expression)}"]
+            lines += [f"{number}. {step.title}", f"   {step.text}"]
             if step.reason:
                 lines.append(f"   ({step.reason})")
         return "\n".join(lines)
@@ -112,7 +129,7 @@ class Derivation:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """`title`, `steps` (title, latex, sympy, reason) and every named result as a string."""
+        """`title`, `steps` (title, symbol, latex, sympy, reason) and every named result as a string."""
         data: dict[str, Any] = {"title": self.title, "steps": [s.to_json() for s in self.steps]}
         for name, value in self.results.items():
             if isinstance(value, list | tuple):

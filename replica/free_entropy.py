@@ -112,7 +112,10 @@ class FreeEntropy:
         )
         self.criterion.add_probability_steps(d)
         d.add(
-            "Free entropy", entropy + s.gamma * energy, "entropic plus gamma times energetic term"
+            "Free entropy",
+            entropy + s.gamma * energy,
+            "entropic plus gamma times energetic term",
+            symbol=s.free_entropy,
         )
         d.results["free_entropy"] = self.free_entropy
         self._add_saddle_point(d)
@@ -182,7 +185,10 @@ class FreeEntropy:
         cost = self.criterion.add_scaling_steps(d)
         if cost is None:
             d.results["critical_load"] = d.add(
-                "Critical load", self.capacity, "alpha = gamma: no logarithm enters"
+                "Critical load",
+                self.capacity,
+                "alpha = gamma: no logarithm enters",
+                symbol=s.alpha_c,
             )
             add_parametric_load(d)
             return
@@ -191,6 +197,7 @@ class FreeEntropy:
             "Free entropy in the scaling limit",
             phi,
             "p -> infinity at fixed alpha = gamma L, L = log p",
+            symbol=s.free_entropy,
         )
         stationary = sp.together(sp.cancel(phi.diff(s.q)))
         d.results["scaling_saddle_point"] = d.add(
@@ -203,10 +210,16 @@ class FreeEntropy:
         rest = sp.factor(sp.cancel((phi - weight * sp.log(1 - s.q)).subs(s.q, overlap)))
         at_saddle = sp.factor(weight) * sp.log(1 - overlap) + rest
         d.results["free_entropy_at_saddle"] = d.add(
-            "Free entropy at the saddle point", at_saddle, "overlap inserted"
+            "Free entropy at the saddle point",
+            at_saddle,
+            "overlap inserted",
+            symbol=s.free_entropy,
         )
         (critical,) = sp.solve(sp.Eq(overlap, 1), s.alpha)
         d.results["critical_load"] = d.add(
-            "Critical load", sp.factor(critical), "q -> 1: the solution space shrinks to a point"
+            "Critical load",
+            sp.factor(critical),
+            "q -> 1: the solution space shrinks to a point",
+            symbol=s.alpha_c,
         )
         add_parametric_load(d)

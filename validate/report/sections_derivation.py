@@ -12,10 +12,11 @@ from validate.report.model import Section
 
 @dataclass(frozen=True)
 class Sizes:
-    """Which model of the catalogue is derived."""
+    """Which model of the catalogue is derived, and at which margin."""
 
     prior: str = "spherical"
     criterion: str = "top_one"
+    margin: int = 0
 
 
 SIZES = {"quick": Sizes(), "paper": Sizes()}
@@ -31,7 +32,10 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
     return Section(
         identifier="derivation",
         title="Derivation",
-        introduction="From the replicated action to the capacity. Every line is the output of an "
-        "operation on expressions, named under it; nothing is typed in. Wide formulas scroll.",
-        derivation=model(sizes.prior, sizes.criterion).derivation,
+        introduction="From the replicated action to the capacity, at margin "
+        f"{sizes.margin}. Every line is the output of an operation on expressions, named under it, "
+        "but for three inputs that their lines state: the replicated action itself, Laplace's "
+        "method (V → 0) and the Gaussian tails at the scale of the largest competitor. "
+        "factcap derive gives the same at a symbolic margin. Wide formulas scroll.",
+        derivation=model(sizes.prior, sizes.criterion, margin=sizes.margin).derivation,
     )
