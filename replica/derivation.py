@@ -129,7 +129,7 @@ class Derivation:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """`title`, `steps` (title, symbol, latex, sympy, reason) and every named result as a string."""
+        """`title`, `steps` (see `Step.to_json`) and every named result as a string."""
         data: dict[str, Any] = {"title": self.title, "steps": [s.to_json() for s in self.steps]}
         for name, value in self.results.items():
             if isinstance(value, list | tuple):
