@@ -12,6 +12,7 @@ import numpy as np
 
 from replica.errors import InvalidInput
 from validate.certificates import check
+from validate.checks.statistics import clopper_pearson
 from validate.decide import decide_many
 from validate.embeddings import Ensemble
 from validate.problems import Problem, make_problem
@@ -65,6 +66,21 @@ class Cell:
     def accuracies(self) -> list[float]:
         """Accuracies of the memories that exist."""
         return [o.accuracy for o in self.outcomes if o.accuracy is not None]
+
+    @property
+    def doubtful(self) -> int:
+        """Instances that may count either way: undecided, or recalled by a rule without proof."""
+        open_ = [o for o in self.outcomes if o.verdict == UNDECIDED]
+        if self.method == "exact":
+            return len(open_)
+        # A rule that fails proves nothing about the instance, but it has failed.
+        return sum(o.accuracy == 1.0 for o in open_)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Exact 95 % interval of P(separable); for a rule, of P(it recalls every fact)."""
+        n, yes = len(self.outcomes), self.count(SEPARABLE)
+        return clopper_pearson(yes, n)[0], clopper_pearson(yes + self.doubtful, n)[1]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; `accuracy_mean` is null without memories, `accuracy_stderr` below two."""

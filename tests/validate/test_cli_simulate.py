@@ -44,7 +44,7 @@ def test_json_has_exactly_the_promised_keys(
 
 
 def test_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for method, words in (("exact", "separable"), ("hebbian", "perfect recall, proved")):
+    for method, words in (("exact", "theory: P(separable)"), ("hebbian", "theory: accuracy")):
         code, out, _ = run(
             capsys, monkeypatch, "simulate", "--dim", "5", "--facts", "4", "--seeds", "2",
             "--method", method,

@@ -61,14 +61,16 @@ def simulate(
 ) -> None:
     """Draw instances of one size and count how many a linear memory can recall.
 
-    Exact verdicts are proved; what cannot be proved counts as undecided. For a learning rule,
-    separable counts perfect recall and undecided the rest.
+    Exact verdicts are proved; what cannot be proved is undecided. For a learning rule, instances
+    with perfect recall are counted (in the JSON: separable, and undecided the rest, since a rule
+    that fails proves nothing). Where theory has a value for this size, it stands beside.
     """
     from validate.cli.common import print_json, require_extra
 
     require_extra("torch")
     from validate.cli.progress import counter
     from validate.embeddings import with_spectrum
+    from validate.predictions import predictions
     from validate.simulate import simulate as run
 
     law = with_spectrum(ensemble, spectrum)
@@ -99,13 +101,36 @@ def simulate(
     table.add_column("quantity")
     table.add_column("value", justify="right")
     total = data["seeds"]
-    names = ("separable", "not separable", "undecided")
-    if method != "exact":
-        names = ("perfect recall, proved", "not separable", "imperfect (undecided)")
-    for name, key in zip(names, ("separable", "not_separable", "undecided"), strict=True):
+    if method == "exact":
+        counted = {"separable": "separable", "not separable": "not_separable"}
+        chance = "P(separable)"
+    else:
+        # A rule that fails proves nothing about the instance.
+        counted = {"all facts recalled, proved": "separable"}
+        chance = "P(all recalled)"
+    for name, key in counted.items():
         table.add_row(name, f"{data[key]} of {total}")
+    if method == "exact" or cell.doubtful:
+        table.add_row("undecided", f"{cell.doubtful} of {total}")
+    low, high = cell.interval
+    table.add_row(f"{chance}, 95 %", f"{low:.3f} .. {high:.3f}")
     mean, error = data["accuracy_mean"], data["accuracy_stderr"]
-    if mean is not None:
+    if mean is not None and method != "exact":
         table.add_row("accuracy", f"{mean:.4f}" + ("" if error is None else f" +- {error:.4f}"))
+    theory = predictions(
+        problem,
+        method,
+        dim=dim,
+        facts=facts,
+        competitors=competitors,
+        dim_out=dim_out,
+        ensemble=law.name,
+    )
+    for found in theory:
+        name = chance if found.quantity == "separable" else found.quantity
+        table.add_row(f"theory: {name}", f"{found.value:.4f}")
     table.add_row("seconds", f"{data['seconds']:.2f}")
-    Console().print(table)
+    screen = Console()
+    screen.print(table)
+    for text in dict.fromkeys(found.law for found in theory):
+        screen.print(f"theory: {text}")

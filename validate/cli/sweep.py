@@ -258,23 +258,40 @@ def _report(
 
     table = Table(title=f"{frame['problem'][0]} problem, {frame['method'][0]}")
     proves = frame["method"][0] in ("exact", "sample")
-    chance = "P(separable), 95 %" if proves else "P(all recalled), 95 %"
-    for name in ("d", "p", "load", "n", "yes", "no", "?", chance):
+    # A learning rule recalls all facts or fails; its failures prove nothing.
+    counted = ("separable", "not_separable", "undecided") if proves else ("separable",)
+    heads = ("yes", "no", "?") if proves else ("all",)
+    for name in ("d", "p", "load", "n", *heads, "P(yes), 95 %" if proves else "P(all), 95 %"):
         table.add_column(name, justify="right")
-    extra = [name for name in ("accuracy", "overlap") if any(name in row for row in rows)]
+    sure = any("separable" in row["theory"] for row in rows)
+    if sure:
+        table.add_column("theory", justify="right")
+    measured = "overlap" if frame["method"][0] == "sample" else "accuracy"
+    extra = [name for name in (measured,) if not proves or measured == "overlap"]
+    known = [name for name in extra if any(name in row["theory"] for row in rows)]
     for name in extra:
         table.add_column(name, justify="right")
+        if name in known:
+            table.add_column("theory", justify="right")
     for row in rows:
-        counts = (row[k] for k in ("instances", "separable", "not_separable", "undecided"))
+        counts = (row[k] for k in ("instances", *counted))
         cells = [str(row["dim"]), str(row["facts"]), f"{row['load']:.3f}", *map(str, counts)]
         cells.append(f"{row['low']:.3f} .. {row['high']:.3f}")
-        table.add_row(*cells, *(_show(row[name], row.get(f"{name}_stderr")) for name in extra))
+        if sure:
+            cells.append(_show(row["theory"].get("separable"), None))
+        for name in extra:
+            cells.append(_show(row[name], row.get(f"{name}_stderr")))
+            if name in known:
+                cells.append(_show(row["theory"].get(name), None))
+        table.add_row(*cells)
     screen = console()
     screen.print(table)
     if proves:
         screen.print("yes, no, ?: proved separable, proved not separable, undecided")
     else:
-        screen.print("yes, ?: perfect recall, proved; imperfect recall (which proves nothing)")
+        screen.print("all: instances whose facts are all recalled, proved")
+    for law in dict.fromkeys(row["law"] for row in rows if row["law"]):
+        screen.print(f"theory: {law}")
     screen.print(
         f"{status.total} cells: {status.resumed} found, {status.here} computed here; "
         f"kept in {store}"

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from validate.checks.statistics import clopper_pearson
+from validate.embeddings import parse_ensemble
+from validate.predictions import predictions
 from validate.sampler.overlap import R_HAT_ALLOWED
 
 
@@ -16,7 +18,8 @@ def summary(frame: Any) -> list[dict[str, Any]]:
     learning rule: that the rule recalls every fact), with unproved instances counted both ways;
     `accuracy` and `overlap`: means over the instances that have one, `overlap_stderr` the standard
     error of that mean over instances; `unconverged` counts the instances whose chains disagree
-    (R-hat above 1.05).
+    (R-hat above 1.05). `theory`: what `validate.predictions` says of this size, value by quantity,
+    and `law`: for which problem.
     """
     rows = []
     for (dim, facts), group in frame.groupby(["dim", "facts"], sort=False):
@@ -44,5 +47,16 @@ def summary(frame: Any) -> list[dict[str, Any]]:
             row["unconverged"] = int((group["r_hat"] > R_HAT_ALLOWED).sum())
         if "overlap" in group and group["overlap"].count() > 1:
             row["overlap_stderr"] = float(group["overlap"].sem())
+        found = predictions(
+            str(group["problem"].iloc[0]),
+            str(group["method"].iloc[0]),
+            dim=int(dim),
+            facts=int(facts),
+            competitors=int(group["competitors"].iloc[0]),
+            dim_out=int(group["dim_out"].iloc[0]),
+            ensemble=parse_ensemble(str(group["ensemble"].iloc[0])).name,
+        )
+        row["theory"] = {p.quantity: p.value for p in found}
+        row["law"] = found[0].law if found else None
         rows.append(row)
     return rows
