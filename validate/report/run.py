@@ -110,10 +110,17 @@ def share_curves(dims: Sequence[int], workers: int) -> None:
     if workers == 1 or len(wanted) < 2:
         return
     with processes(workers):
-        pool = joblib.Parallel(batch_size=1)
-        remember(
-            dict(zip(wanted, pool(joblib.delayed(TheoryCurve.at)(d) for d in wanted), strict=True))
-        )
+        found = joblib.Parallel(batch_size=1)(joblib.delayed(curve_at)(dim) for dim in wanted)
+    remember(dict(zip(wanted, found, strict=True)))
+
+
+def curve_at(dim: int) -> TheoryCurve:
+    """The exact curve, from a worker.
+
+    A function of this module, so that a worker imports torch now: joblib ends workers that grow by
+    300 MB after their first task.
+    """
+    return TheoryCurve.at(dim)
 
 
 Job = tuple[str, Any, int, list[Any]]
