@@ -6,13 +6,14 @@ Statistical tests use fixed seeds; each states its false-alarm rate.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import optimize, special
 
 from replica.errors import InvalidInput
-from validate.checks.base import settle
+from validate.checks.base import Check, settle
 from validate.checks.equivalence_limit import (
     BOX,
     check_equivalence_limit,
@@ -311,3 +312,40 @@ def test_equivalence_needs_the_exact_curves(curves: dict[int, TheoryCurve]) -> N
     rows = ladder(curves, "original", 0.0, 50, 1)
     with pytest.raises(InvalidInput, match="d = 16"):
         check_equivalence_limit(rows, [], {d: c for d, c in curves.items() if d < 16}, seed=0)
+
+
+@pytest.mark.long
+def test_what_the_equivalence_test_sees_at_the_sizes_of_the_paper_preset() -> None:
+    """The named 5 % at level 3e-4; 5 % more at d <= 12 alone; not 0.3/d, which the form holds.
+
+    Counts are the expected ones, rounded, about the excess (0.22 delta - 0.4)/d.
+    """
+    from validate.report.sections_equivalence import SIZES, cells
+
+    known: dict[int, TheoryCurve] = {}
+
+    def rows(more: Callable[[int], float]) -> list[list[LadderPoint]]:
+        found: dict[int, list[LadderPoint]] = {}
+        for cell in cells(SIZES["paper"]):
+            if cell.kind != "original":
+                continue
+            curve = known.setdefault(cell.dim, TheoryCurve.at(cell.dim))
+            excess = (0.22 * curve.delta_at_half - 0.4) / cell.dim + more(cell.dim)
+            s = round(cell.instances * float(curve.interpolated(cell.facts / (1 + excess))))
+            point = LadderPoint("original", cell.dim, cell.facts, s, cell.instances - s, 0, 0.0)
+            found.setdefault(cell.dim, []).append(point)
+        return list(found.values())
+
+    def judged(more: Callable[[int], float]) -> Check:
+        return check_equivalence_limit(rows(more), [], known, seed=3, samples=8000)
+
+    honest, early, hidden = (
+        judged(more) for more in (lambda d: 0.0, lambda d: 0.05 * (d <= 12), lambda d: 0.3 / d)
+    )
+    assert honest.power_at is not None
+    assert honest.power_at(3e-4) >= 0.8
+    assert honest.settings["power_2_percent"] < 0.8
+    p_values = [check.p_value for check in (honest, early, hidden)]
+    assert [p is not None and p < 3e-4 for p in p_values] == [False, True, False]
+    assert p_values[2] is not None
+    assert p_values[2] > 0.1

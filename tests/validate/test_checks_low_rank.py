@@ -237,3 +237,29 @@ def test_rank_factor_against_singular_values_of_random_matrices() -> None:
 def test_refusals() -> None:
     with pytest.raises(InvalidInput, match="2 facts"):
         threshold_facts(1, 0.5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("slope", [-0.6, 0.2])
+def test_named_alternative_is_seen_at_the_sizes_of_the_paper_preset(
+    number: int, slope: float
+) -> None:
+    """Counts of the theory with r_d = 1 + b/d: power at least 0.8 at level 3e-4, by 8000 draws."""
+    from validate.report.sections_thresholds_low_rank import NOTICED, SIZES, cells
+
+    sizes = SIZES["paper"]
+    ratio = sizes.series[number][0]
+    wanted = cells(sizes, number)
+    I = float(rank_factor(ratio, 12).to_float_lossy())
+    found = []
+    for cell in wanted:
+        curve = TheoryCurve.at(cell.dim)
+        half = predicted_half(curve, I) * (1 + slope / cell.dim)
+        found.append(
+            round(cell.instances * float(curve.interpolated(cell.facts * curve.half / half)))
+        )
+    check = check_low_rank(ratio, wanted, found, seed=1, noticed=NOTICED[ratio], samples=8000)
+    assert check.power_at is not None
+    assert check.power_at(3e-4) >= 0.8
+    assert check.settings["power_I_2_percent"] < 0.8

@@ -24,11 +24,15 @@ from validate.checks.ladder import LadderPoint, same_cell
 from validate.checks.theory_curve import TheoryCurve
 from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
 
-NOTICED = 0.02
-"""The named alternative: an excess that stays at 2 % however large d is."""
+NOTICED = 0.05
+"""The named alternative: an excess that stays at 5 % however large d is."""
 BOX = Box((0.0, 0.08))
 """What a finite d may do: shared competitors make recall easier, by at most 8 % of the 50 % point;
-the width of the curve halves or doubles at most."""
+the width of the curve halves or doubles at most.
+
+Empirical: 2 to 4 % were measured at d = 8 to 40, and no theory gives the excess; the box is twice
+that. Whatever it and the form (c delta + b)/d can describe, an extra 0.3/d say, is not noticed.
+"""
 
 
 def check_equivalence_limit(
@@ -77,7 +81,7 @@ def check_equivalence_limit(
     low, high = test.interval(0)
     c_low, c_high = test.interval(1)
     held = test.held
-    power = test.power(NOTICED, 0.05, seed=seed + 1)
+    small = test.power(0.02, 0.05, seed=seed + 1)
     deviance = float(test.model.deviance(held, test.model.successes))
     return Check(
         name="equivalence_limit",
@@ -95,18 +99,18 @@ def check_equivalence_limit(
         "(score test and lack of fit, twice the smaller p; nulls simulated at the fitted c, b and "
         "widths)",
         p_value=test.p_value,
-        alternative="an excess of 2 % remains as d → ∞",
+        alternative=f"an excess of {100 * NOTICED:.0f} % remains as d → ∞",
         power_at=lambda level: test.power(NOTICED, level, seed=seed + 1),
         undecided=sum(p.undecided for row in original for p in row),
         remark=f"With a = 0 the excess is ({float(held[1]):.3f} δ {signed(float(held[2]), 3)})/d; "
         f"with a free, c lies in [{c_low:.2f}, {c_high:.2f}]. Original against decoupled: "
         f"{'; '.join(differences) or 'not measured here'}. Against a remaining excess of 2 % the "
-        f"test alone, at level 0.05, has power {power:.2f}. p of the score {test.p_score:.2g}, "
+        f"test alone, at level 0.05, has power {small:.2f}. p of the score {test.p_score:.2g}, "
         f"p of the fit {test.p_fit:.2g} (deviance {deviance:.1f} at "
         f"{test.model.successes.size} loads).",
         table=table,
         settings={
-            "power_2_percent": power,
+            "power_2_percent": small,
             "a": 0.0,
             "c": float(held[1]),
             "b": float(held[2]),

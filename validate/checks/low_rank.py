@@ -31,10 +31,17 @@ from validate.checks.theory_curve import TheoryCurve
 from validate.checks.units import Unit
 from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
 
-NOTICED = 0.02
-"""The named alternative: I(rank_ratio) wrong by this share."""
+NOTICED = 0.1
+"""The named alternative: I(rank_ratio) wrong by this share, up or down.
+
+What 1950 instances at three d see at the level of a report; 2 % hides behind a correction b/d.
+`rank_share` notices 2 % in I itself.
+"""
 BOX = Box((-0.08, 0.08))
-"""What a finite d may do: move the 50 % point by 8 %, halve or double the width of the curve."""
+"""What a finite d may do: move the 50 % point by 8 %, halve or double the width of the curve.
+
+Empirical: no theory says how much a search overlooks.
+"""
 
 
 @dataclass(frozen=True)
@@ -161,15 +168,16 @@ def check_low_rank(
     *,
     seed: int,
     factor: float | None = None,
+    noticed: float = NOTICED,
     samples: int = 20_000,
 ) -> Check:
     """Hypothesis: the 50 % points of the search tend to p delta = d^2 I(rank_ratio), ratio -> 1.
 
     Arguments: `rank_ratio` as exact text; `cells` of at least three dimensions, with the number
-    `found` in each; `factor` replaces I(rank_ratio) (to plant a wrong one). Fits
-    P = Phi(s_d U_d) with the 50 % point at r_d = 1 + a + b/d times the predicted one, U_d the exact
-    full-rank curve, with b/d and s_d in `BOX`, and tests a = 0: score test and lack of fit, nulls
-    simulated.
+    `found` in each; `factor` replaces I(rank_ratio) (to plant a wrong one); `noticed`: the named
+    alternative is I off by this share, in the direction that is seen less. Fits P = Phi(s_d U_d)
+    with the 50 % point at r_d = 1 + a + b/d times the predicted one, U_d the exact full-rank curve,
+    with b/d and s_d in `BOX`, and tests a = 0: score test and lack of fit, nulls simulated.
     """
     from numerics.cone import rank_factor
 
@@ -209,9 +217,14 @@ def check_low_rank(
     deviance = float(model.deviance(test.held, model.successes))
     largest = [r for r in table if "ratio" in r][-1]
     widest = TheoryCurve.at(max(cell.dim for cell in cells))
-    # delta grows with p, so p moves by less than I does
-    shift = predicted_half(widest, (1.0 + NOTICED) * I) / predicted_half(widest, I) - 1.0
-    power = test.power(shift, 0.05, seed=seed + 1)
+
+    def power(share: float, level: float) -> float:
+        """The lesser of I off by `share` up and down; delta grows with p: p moves by less."""
+        here = predicted_half(widest, I)
+        shifts = [predicted_half(widest, (1.0 + off) * I) / here - 1.0 for off in (share, -share)]
+        return min(test.power(shift, level, seed=seed + 1) for shift in shifts)
+
+    small = power(0.02, 0.05)
     return Check(
         name=f"low_rank_{rank_ratio}",
         claim=f"Rank ratio {rank_ratio}: memories W = QRᵀ exist up to p δ(p−1) = d² I, "
@@ -227,17 +240,17 @@ def check_low_rank(
         "with |b/d| at most 8 % and widths within a factor 2 of the predicted ones (score test and "
         "lack of fit, twice the smaller p; nulls simulated at the fitted b and widths)",
         p_value=test.p_value,
-        alternative="I(rank_ratio) off by 2 %",
-        power_at=lambda level: test.power(shift, level, seed=seed + 1),
+        alternative=f"I(rank_ratio) off by {100 * noticed:.0f} %, up or down (the lesser power)",
+        power_at=lambda level: power(noticed, level),
         remark=f"At d = {largest['dim']} the ratio is {largest['ratio']:.4f} "
         f"[{largest['ratio_low']:.4f}, {largest['ratio_high']:.4f}]. A found memory is certified; "
         "one not found may exist all the same, so the measured 50 % point is a lower bound and the "
-        "theory an upper bound. Against I off by 2 % the test alone, at level 0.05, has power "
-        f"{power:.2f}. p of the score {test.p_score:.2g}, p of the fit {test.p_fit:.2g} (deviance "
-        f"{deviance:.1f} at {model.successes.size} loads).",
+        "theory an upper bound. I off by 2 % hides behind the correction b/d: against it the test "
+        f"alone, at level 0.05, has power {small:.2f}. p of the score {test.p_score:.2g}, p of the "
+        f"fit {test.p_fit:.2g} (deviance {deviance:.1f} at {model.successes.size} loads).",
         table=table,
         settings={
-            "power_I_2_percent": power,
+            "power_I_2_percent": small,
             "a": float(test.free[0]),
             "b": float(test.free[1]),
             "starts": [cell.starts for cell in cells],

@@ -21,6 +21,10 @@ from validate.checks.units import Unit
 from validate.plotting import to_svg
 from validate.report.model import Figure, Section, Table
 
+# Named alternatives: I wrong by this share is seen more than four times of five with the instances
+# of the paper preset, for b from -0.6 to 0.2; few instances are affordable at rank ratio 1/4.
+NOTICED = {"0.25": 0.2, "0.5": 0.1, "0.75": 0.1}
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -96,7 +100,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         own = low_rank_units(wanted, seed)
         found = low_rank_counts(wanted, own, answers[used : used + len(own)])
         used += len(own)
-        checks.append(check_low_rank(ratio, wanted, found, seed=seed))
+        checks.append(check_low_rank(ratio, wanted, found, seed=seed, noticed=NOTICED[ratio]))
         series.append((ratio, wanted, found))
     theories = {dim: TheoryCurve.at(dim) for _, _, dims in sizes.series for dim, _ in dims}
     bound = check_gordon(series, theories, seed=seed)
@@ -109,8 +113,10 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         "one can prove that a memory is missing. A search by L-BFGS from several starts gives a "
         "lower bound, every memory found being proved. If both meet as d grows, the threshold is "
         "sharp. The hypothesis bounds what a finite d may do: the 50 % point within 8 % of the "
-        "prediction, curves half to twice as wide; data that no such curve meets are rejected. "
-        "I itself is checked on singular values of random matrices.",
+        "prediction (an empirical allowance), curves half to twice as wide; data that no such "
+        "curve meets are rejected. Such corrections hide small errors: the searches would notice I "
+        "wrong by 10 % (20 % at rank ratio 1/4), hardly 2 %. That is left to the check of I itself "
+        "on the singular values of random matrices, which notices 2 %.",
         tables=[
             Table(
                 "50 % point of the search over the predicted one",
@@ -134,11 +140,11 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
             Figure(
                 "low-rank",
                 "Low-rank thresholds",
-                "Ratio of found to predicted 50 % point against 1/d for three rank ratios; the "
-                "points approach the line at one towards the left.",
-                "Every series should run into 1 at the left edge (d → ∞). Points below the line "
-                "may be memories that were overlooked; a limit above it would contradict Gordon's "
-                "bound.",
+                "Ratio of found to predicted 50 % point against 1/d for three rank ratios, with "
+                "95 % intervals and a straight line fitted to each; a horizontal line marks one.",
+                "Agreement: the straight line of every series meets 1 at the left edge (d → ∞) "
+                "within what its bars allow. Points below 1 may be memories that were overlooked; "
+                "a limit above it would contradict Gordon's bound.",
                 to_svg(
                     plot_low_rank(checks),
                     identifier="low-rank",
