@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.interpolate import PchipInterpolator
 
 from numerics.trained.curve import pseudo_inverse_recall
 from numerics.trained.recall import recall_by_lead
@@ -160,7 +161,8 @@ def _series(
     rows = sorted(check.select("simulation", **about), key=lambda r: r["facts"])
     if line is None:
         theory = sorted(check.select("theory", **about), key=lambda r: r["facts"])
-        line = [r["facts"] for r in theory], [r["accuracy"] for r in theory]
+        computed = [r["facts"] for r in theory], [r["accuracy"] for r in theory]
+        line = _smooth(*computed) if len(theory) > 2 else computed
     theory_line(axes, *line, series=series, label=label)
     simulation_points(
         axes,
@@ -171,3 +173,9 @@ def _series(
         series=series,
         label="",
     )
+
+
+def _smooth(facts: Sequence[float], accuracies: Sequence[float]) -> tuple[list[float], list[float]]:
+    """A monotone curve through computed loads, for drawing."""
+    grid = np.linspace(min(facts), max(facts), 120)
+    return grid.tolist(), PchipInterpolator(facts, accuracies)(grid).tolist()

@@ -96,8 +96,13 @@ class PowerFit:
     degrees: int
 
 
-def fit_power(dims: Floats, ratios: Floats, errors: Floats, most: float = 4.0) -> PowerFit:
-    """Fit r = b d^-k over k in [-1, `most`]; ends of the interval stop at these bounds.
+LEAST_EXPONENT, MOST_EXPONENT = -1.0, 4.0
+LEAST_CHANCE = 0.05
+"""A form of the correction counts as describing the data above this P-value of its fits."""
+
+
+def fit_power(dims: Floats, ratios: Floats, errors: Floats) -> PowerFit:
+    """Fit r = b d^-k over k in [-1, 4]; ends of the interval stop at these bounds.
 
     >>> d = np.array([8.0, 16.0, 32.0])
     >>> round(fit_power(d, 2 * d**-0.75, 0.01 * np.ones(3)).exponent, 6)
@@ -110,9 +115,9 @@ def fit_power(dims: Floats, ratios: Floats, errors: Floats, most: float = 4.0) -
         left = ratios / errors - b * x
         return float(left @ left)
 
-    grid = np.linspace(-1.0, most, 201)
+    grid = np.linspace(LEAST_EXPONENT, MOST_EXPONENT, 201)
     start = float(grid[int(np.argmin([misfit(k) for k in grid]))])
-    around = (max(-1.0, start - 0.05), min(most, start + 0.05))
+    around = (max(LEAST_EXPONENT, start - 0.05), min(MOST_EXPONENT, start + 0.05))
     best = optimize.minimize_scalar(misfit, bounds=around, method="bounded")
     k, least = float(best.x), float(best.fun)
     allowed = least + float(special.chdtri(1, 0.05))
@@ -122,7 +127,7 @@ def fit_power(dims: Floats, ratios: Floats, errors: Floats, most: float = 4.0) -
             return side
         return float(optimize.brentq(lambda v: misfit(v) - allowed, *sorted((k, side))))
 
-    return PowerFit(k, end(-1.0), end(most), least, len(dims) - 2)
+    return PowerFit(k, end(LEAST_EXPONENT), end(MOST_EXPONENT), least, len(dims) - 2)
 
 
 @dataclass(frozen=True)
@@ -201,20 +206,23 @@ def check_trained_universality(series: Sequence[Series]) -> Check:
                     "free_high": power.high,
                 }
             )
-    shown = [f for f in fits if f[1] == "norm_squared"]
-    one, _, lines, power = shown[0]
-    low, high = lines["1/d"].interval
+    leading = [(one, quantity, lines["1/d"]) for one, quantity, lines, _ in fits]
+    if not leading:
+        raise InvalidInput("every quantity is without spread; measure memories above capacity too")
+    holding = sum(line.interval[0] <= 0.0 <= line.interval[1] for _, _, line in leading)
+    one, quantity, worst = max(leading, key=lambda f: abs(f[2].limit) / f[2].error)
+    low, high = worst.interval
     dims = sorted({s.setting.dim for o in series for s in o.samples})
     return Check(
         name="trained_universality",
-        claim="Trained memories of the decoupled and original problems approach those of the "
-        "Gaussian problem as d grows.",
+        claim="How far trained memories of the decoupled and original problems are from those of "
+        f"the Gaussian problem at d = {dims[0]} to {dims[-1]}, and what a correction in 1/d leaves "
+        "of it as d → ∞.",
         source="universality and decoupling, assumed by the calculation",
-        quantity=f"‖W‖², {one.kind}, {one.name}: relative difference from theory as d → ∞, with a "
-        "correction in 1/d",
-        predicted="0",
-        measured=f"{lines['1/d'].limit:+.2%} (at d = {one.samples[-1].setting.dim}: "
-        f"{one.ratios('norm_squared')[0][-1]:+.2%})",
+        quantity=f"limits whose 95 % interval holds zero, of {len(leading)}; then the limit "
+        f"farthest from zero in its errors ({SYMBOLS[quantity]}, {one.kind}, {one.name})",
+        predicted="all; 0",
+        measured=f"{holding} of {len(leading)}; {worst.limit:+.2%}",
         interval=f"[{low:+.2%}, {high:+.2%}]",
         sample_size=f"{sum(s.size for o in series for s in o.samples)} memories at d = "
         f"{', '.join(map(str, dims))}",
@@ -226,22 +234,40 @@ def check_trained_universality(series: Sequence[Series]) -> Check:
 
 
 def _summary(fits: Sequence[tuple[Series, str, dict[str, LimitFit], PowerFit]]) -> str:
-    """Goodness of the fits, and the free exponents of the series by problem."""
-    parts = []
+    """Goodness of the fits, what follows from it, and the free exponents of the norm."""
+    parts, fitting = [], []
     for name in CORRECTIONS:
         chosen = [f[2][name] for f in fits if name in f[2]]
-        if chosen:
+        degrees = sum(line.degrees for line in chosen)
+        if degrees:
             total = sum(line.chi_square for line in chosen)
-            parts.append(f"{total:.1f} on {sum(line.degrees for line in chosen)} ({name})")
+            chance = float(special.chdtrc(degrees, total))
+            parts.append(f"{total:.1f} on {degrees} (correction in {name}; P-value {chance:.2g})")
+            if chance >= LEAST_CHANCE:
+                fitting.append(name)
+    verdict = (
+        f"Corrections that describe the data: {', '.join(fitting)}; the limit depends on which."
+        if fitting
+        else "Neither form of the correction describes the data at these d, so no limit is claimed."
+    )
     exponents = [
-        f"{one.kind}, {one.name}: {power.exponent:.2f} [{power.low:.2f}, {power.high:.2f}]"
+        f"{one.kind}, {one.name}: {_exponent(power)}"
         for one, quantity, _, power in fits
         if quantity == "norm_squared"
     ]
     return (
-        f"χ² of all fits, by correction, on degrees of freedom: {', '.join(parts)}. Exponent k if "
-        f"the difference of ‖W‖² is b d^(−k): {'; '.join(exponents)}."
+        f"χ² of all fits, on degrees of freedom: {', '.join(parts)}. {verdict} Exponent k if the "
+        f"difference of ‖W‖² is b d^(−k): {'; '.join(exponents)}."
     )
+
+
+def _exponent(power: PowerFit) -> str:
+    """The exponent with its interval; an interval that ends at both bounds determines nothing."""
+    if power.low <= LEAST_EXPONENT and power.high >= MOST_EXPONENT:
+        return "undetermined"
+    low = "below" if power.low <= LEAST_EXPONENT else f"{power.low:.2f}"
+    high = "above" if power.high >= MOST_EXPONENT else f"{power.high:.2f}"
+    return f"{power.exponent:.2f} [{low}, {high}]"
 
 
 def _curve(line: LimitFit, dims: Floats) -> list[list[float]]:

@@ -63,7 +63,7 @@ SIZES = {
         curve_dim=10,
         curve_ridges=(0.01, 1.0),
         curve_facts=(14, 26, 40, 56),
-        curve_lines=(20,),
+        curve_lines=(18, 22, 32, 48),
         curve_instances=6,
         decoupled=((0.1875, 0.05), (0.5, 0.2)),
         original=((1.5, 0.05),),
@@ -321,19 +321,19 @@ def _curve_figure(check: Check) -> Figure:
     return Figure(
         "trained-curve",
         "Accuracy against load",
-        f"Training accuracy against the number of facts at d = {dim}: for a small ridge it stays "
-        "at one up to capacity and falls beyond; with a large ridge it approaches the Hebbian "
-        "curve. Measured points lie on the lines.",
-        "Lines: theory of the limit of large N; points: means over memories with 95 % intervals. "
-        "A small ridge keeps everything up to capacity (vertical line) and fades slowly beyond; "
-        "the larger the ridge, the closer to Hebb; the pseudo-inverse falls most steeply. Lines "
-        "for ridges join computed loads.",
+        f"Training accuracy against the number of facts at d = {dim}, for each ridge, the Hebbian "
+        "rule and the pseudo-inverse, with the capacity marked by a vertical line.",
+        "Lines: theory of the limit of large N (for ridges a monotone curve through computed "
+        "loads); points: means over memories with 95 % intervals. Compare how early each line "
+        "leaves one and how it passes the capacity (vertical line): a smaller ridge holds longer, "
+        "a larger one is closer to Hebb. Agreement: points on their lines, up to corrections of "
+        "order 1/N, which are largest where a line is steep.",
         to_svg(
             plot_trained_curve(check),
             identifier="trained-curve",
             title=f"Training accuracy against number of facts at d = {dim}",
-            description="Curves for several ridges, the Hebbian rule and the pseudo-inverse, with "
-            "measured points on them.",
+            description="Curves for several ridges, the Hebbian rule and the pseudo-inverse, and "
+            "measured points with intervals.",
         ),
     )
 
@@ -342,15 +342,15 @@ def _limit_figure(check: Check) -> Figure:
     return Figure(
         "trained-limit",
         "The limit of large N",
-        "Deviation of the mean squared norm from the theory against 1000/N; straight lines fitted "
-        "to the points end at zero, within errors, as 1/N goes to zero.",
-        "Each line should meet zero at the left edge, where the bar of the fit stands: what "
-        "deviates at finite N is a correction proportional to 1/N.",
+        "Deviation of the mean squared norm from the theory against 1000/N, with straight lines "
+        "fitted to the points and the interval of each limit at 1/N = 0.",
+        "Agreement: each bar at the left edge, the limit of its line, holds zero; what deviates at "
+        "finite N would then be a correction proportional to 1/N.",
         to_svg(
             plot_trained_memory(check),
             identifier="trained-limit",
             title="Deviation of the squared norm from theory against 1000/N",
-            description="Points at several N on lines that run into zero at 1/N = 0.",
+            description="Points at several N, fitted lines, and their limits at 1/N = 0.",
         ),
     )
 
@@ -362,12 +362,12 @@ def _distance_figure(check: Check) -> Figure:
         "Relative difference of the squared norm from the theory against 1/d for the decoupled and "
         "original problems, with lines in 1/d and curves in one over the root of d.",
         "Norms of decoupled and original memories differ from the theory at finite d. Full lines: "
-        "fits in 1/d; dotted: in d^(−1/2). Where they meet the left edge is the limit each would "
-        "give: look for full lines that run into zero.",
+        "fits in 1/d; dotted: in d^(−1/2). Where they meet the left edge is the limit that each "
+        "form would give; how far the two forms are apart there is how little the data say.",
         to_svg(
             plot_trained_universality(check),
             identifier="trained-distance",
             title="Difference of the squared norm from theory against 1/d",
-            description="Points fall as d grows.",
+            description="Points with intervals at several d, and two fitted curves a series.",
         ),
     )
