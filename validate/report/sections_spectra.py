@@ -52,8 +52,8 @@ SIZES = {
             ("original", "adam", 8, 4),
             ("original", "adam", 12, 4),
         ),
-        low_rank=(("gaussian", "low_rank", 8, 2),),
-        starts=(("flat", 1.0, 2), ("gaussian", 20.0, 2)),
+        low_rank=(("gaussian", "low_rank", 8, 4),),
+        starts=(("flat", 1.0, 4), ("gaussian", 20.0, 4)),
         start_dim=10,
         aspect=0.7,
     ),
@@ -121,41 +121,51 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
     return Section(
         identifier="spectra",
         title="Singular values of a memory",
-        introduction="The best memory is a random matrix made by the facts: its singular values "
-        "follow a quarter circle, cut from below at low rank. A matrix of finite size is never on "
-        "the law exactly, so the yardstick are Gaussian matrices of the same size.",
+        introduction="The best memory is claimed to be a random matrix made by the facts, with "
+        "singular values on a quarter circle, cut from below at low rank. A matrix of finite size "
+        "is never on the law exactly, so the yardstick are Gaussian matrices of the same size. One "
+        "claim is tested, and it is the easy one: Gaussian scores have no preferred direction in "
+        "the space of matrices, so the maximum-margin memory of the Gaussian problem, divided by "
+        "its norm, is a Gaussian matrix divided by its norm, at every d and by symmetry alone. "
+        "That test can convict the solver, the code or the law of Gaussian matrices, but it says "
+        "nothing about facts that are vectors. For the decoupled and the original problem, for "
+        "Adam and for low rank no such symmetry holds: the law is a statement about d → ∞, and no "
+        "theory says how far a finite memory is from it. Those distances are measured and shown, "
+        "without a verdict.",
         figures=[
             _spectrum_figure("spectrum", _largest([*gaussian, *full]), "quarter circle"),
             _spectrum_figure("spectrum-low-rank", _largest(low), "truncated quarter circle"),
             Figure(
                 "spectrum-distances",
                 "Distance to the quarter circle",
-                "Wasserstein-1 distance of the singular values to the quarter circle against 1/d. "
-                "Memories of the Gaussian problem lie on the line of Gaussian matrices, the others "
-                "above it; all distances shrink with 1/d.",
-                "The line shows Gaussian matrices of the same size. The Gaussian problem should "
-                "lie on it; the other problems lie above and come down as d grows, which is what "
-                "the equivalence hypothesis says. Bars are 95 % intervals over instances.",
+                "Wasserstein-1 distance of the singular values to the quarter circle against 1/d: "
+                "Gaussian matrices as a line, memories of each problem as points with bars.",
+                "The line shows Gaussian matrices of the same size. Agreement: points of the "
+                "Gaussian problem on it, by symmetry; points of the other problems that come down "
+                "to zero with 1/d, as the equivalence hypothesis asks. Points that level off above "
+                "zero would contradict it. Bars are 95 % intervals over instances.",
                 to_svg(
                     plot_distances(others),
                     identifier="spectrum-distances",
                     title="Distance of the singular values to the quarter circle against 1/d",
-                    description="Distances that fall towards zero with 1/d.",
+                    description="A line for Gaussian matrices and points for the memories of each "
+                    "problem.",
                 ),
             ),
             Figure(
                 "start",
                 "What is left of the start",
                 "Cosine of the trained memory and its initial value against the ratio of their "
-                "norms; the points lie at or below the line of equal values.",
+                "norms; a line where the two are equal, another at zero.",
                 "Adam starts at W₀. Were W₀ kept and something independent added, the cosine would "
-                "be |W₀|/|W| (line). A start of order one is forgotten; one that is as large as "
-                "the trained memory is not.",
+                "be |W₀|/|W| (line, at most 1). Points near zero: the start is forgotten; points on the line: "
+                "it is still there.",
                 to_svg(
                     plot_start(start),
                     identifier="start",
                     title="Cosine of final and initial memory against the ratio of norms",
-                    description="Small starts leave no trace, large ones do.",
+                    description="Points for each kind of start, and the line of a start that is "
+                    "kept.",
                 ),
             ),
         ],
@@ -178,21 +188,22 @@ def _largest(spectra: list[Spectra]) -> list[Spectra]:
 
 
 def _spectrum_figure(identifier: str, spectra: list[Spectra], law: str) -> Figure:
-    names = ", ".join(s.name for s in spectra)
+    names = "; ".join(s.name for s in spectra)
     dim, rank = spectra[0].dim, spectra[0].rank
     size = f"d = {dim}" + (f", rank {rank}" if rank < dim else "")
     return Figure(
         identifier,
         f"Singular values, {size}",
-        f"Density of the singular values of memories ({names}) at {size}; points scatter around "
-        f"the {law}.",
-        f"Points should follow the {law} up to rounded edges, which sharpen as d grows. Memories: "
+        f"Density of the singular values of memories ({names}) at {size}: histogram points with "
+        f"bars, the {law} as a line.",
+        f"Agreement: points near the {law} within their bars, but for its edges, which are rounded "
+        "at finite d also for Gaussian matrices. Memories: "
         f"{names}; bars are 95 % intervals over instances.",
         to_svg(
             plot_spectrum(spectra),
             identifier=identifier,
             title=f"Density of the singular values at {size}",
-            description=f"Histogram points around the {law}.",
+            description=f"Histogram points, and the {law} as a line.",
         ),
     )
 
