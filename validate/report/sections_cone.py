@@ -72,27 +72,28 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 "statistical-dimension",
                 "Statistical dimension",
                 "Statistical dimension against the number of competitors on a logarithmic axis. "
-                "The measured points lie on the rising certified curve.",
-                "Look for points on the line; their error bars are smaller than the marks.",
+                "Points from direct projection, the certified values as a curve.",
+                "Agreement: points on the line; their error bars are smaller than the marks, so "
+                "any gap that can be seen is a disagreement.",
                 to_svg(
                     plot_statistical_dimension(dimension, [(m, _delta(m)) for m in grid]),
                     identifier="statistical-dimension",
                     title="Statistical dimension against number of competitors",
-                    description="Points from direct projection lie on the certified curve.",
+                    description="Certified curve, and points from direct projection.",
                 ),
             ),
             Figure(
                 "active-competitors",
                 "Active competitors",
-                f"Probability that k of {sizes.law_at} competitors are active; measured "
-                "shares lie on the curve of intrinsic volumes.",
+                f"Probability that k of {sizes.law_at} competitors are active: measured shares as "
+                "points, intrinsic volumes as a curve.",
                 f"How many of M = {sizes.law_at} competitors are pressed down to the decision "
-                "level; the mean of this law is δ(M).",
+                "level; the mean of this law is δ(M). Agreement: points on the curve at every k.",
                 to_svg(
                     plot_active_competitors(active),
                     identifier="active-competitors",
                     title="Law of the number of active competitors",
-                    description="A single-humped distribution; measured shares follow it.",
+                    description="A single-humped law as a curve, measured shares as points.",
                 ),
             ),
         ],

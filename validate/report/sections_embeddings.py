@@ -69,8 +69,9 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 f"The true pairing needs {least} components; random facts would need "
                 f"{result.theory}.",
                 "The true pairing (triangle) against shuffled pairings of the same vectors "
-                "(squares) and the theory for random facts (line): facts with structure are "
-                "cheaper, and shuffling takes the structure away.",
+                "(squares) and the theory for random facts (line). A triangle below the squares "
+                "says that structure makes these facts cheaper; squares near the line, that "
+                "shuffling takes the structure away.",
                 to_svg(
                     plot_embeddings(check),
                     identifier="embeddings",

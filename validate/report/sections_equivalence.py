@@ -81,17 +81,18 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
     return Section(
         identifier="equivalence",
         title="Original against decoupled, as d grows",
-        introduction="In the original problem all facts share their competitors. That makes it a "
-        "little easier at finite d: its 50 % point lies a few per cent above that of the decoupled "
-        "problem. The decoupling hypothesis says that this excess vanishes as d grows; here it is "
-        "measured at several d and extrapolated. No theory gives its form; the fit takes a "
-        "correction linear in δ, over d. Without bounds that would fit anything, so the hypothesis "
-        "states them: 0 to 8 % at every d, curves half to twice as wide as the exact ones; data "
-        "that no such curve meets are rejected. The box is empirical: twice the 2 to 4 % that were "
-        "measured at d = 8 to 40 before. So the test sees an excess that remains, not one that the "
-        "correction can describe: an extra 0.3/d (5 % at d = 6, 2.5 % at d = 12) would not be "
-        "noticed, and with as few instances as in the quick preset not even 5 % more at d ≤ 12 "
-        "alone. An excess of 2 % that remains is seen poorly too; the named alternative is 5 %.",
+        introduction="In the original problem all facts share their competitors. That may make it "
+        "a little easier at finite d: its 50 % point may lie above that of the decoupled problem, "
+        "by a few per cent where it was measured before. The decoupling hypothesis says that this "
+        "excess vanishes as d grows; here it is measured at several d and extrapolated. No theory "
+        "gives its form; the fit takes a correction linear in δ, over d. Without bounds that would "
+        "fit anything, so the hypothesis states them: 0 to 8 % at every d, curves half to twice as "
+        "wide as the exact ones; data that no such curve meets are rejected. The box is "
+        "empirical: twice the 2 to 4 % that were measured at d = 8 to 40 before. So the test sees "
+        "an excess that remains, not one that the correction can describe: an extra 0.3/d (5 % at "
+        "d = 6, 2.5 % at d = 12) would not be noticed, and with as few instances as in the quick "
+        "preset not even 5 % more at d ≤ 12 alone. An excess of 2 % that remains is seen poorly "
+        "too; the named alternative is 5 %.",
         tables=[
             Table(
                 "50 % point over the exact one",

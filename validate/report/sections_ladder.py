@@ -159,10 +159,12 @@ def _figure(checks: Sequence[Check], dim: int, sizes: Sizes) -> Figure:
     return Figure(
         f"ladder-{dim}",
         f"Success curve at d = {dim}",
-        f"Probability that all facts are recalled against the number of facts at d = {dim}. The "
-        "exact curve falls from one to zero; the measured Gaussian and decoupled rates follow it, "
-        "the original ones lie a little to the right.",
-        f"Circles and squares should lie on the line, triangles slightly to its right. {counts} "
+        f"Probability that all facts are recalled against the number of facts at d = {dim}: exact "
+        "curve of the Gaussian problem, falling from one to zero, and measured rates of the "
+        "Gaussian (circles), decoupled (squares) and original problem (triangles).",
+        "Agreement: circles and squares within their bars on the line. For triangles a shift to "
+        "the right by a few per cent is expected at finite d; a shift to the left, or another "
+        f"slope, is not. {counts} "
         "certified instances a point (Gaussian, decoupled, original); bars are exact 95 % "
         "intervals; points of one load are drawn side by side. α_c = 1/2 would put the drop at "
         f"p = {leading_order_facts(dim):.0f}.",

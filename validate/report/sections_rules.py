@@ -115,32 +115,33 @@ def _figures(sizes: Sizes, checks: list[Check]) -> list[Figure]:
         Figure(
             "hebbian",
             "Hebbian recall, Gaussian problem",
-            "Share of facts recalled, and chance that all are, against the number of facts; the "
-            "measured points lie on the two falling exact curves.",
+            "Share of facts recalled, and chance that all are, against the number of facts: exact "
+            "laws as two falling lines, measured values as points with bars.",
             "The memory that adds up the facts, W = Σ u eᵀ, loses its first fact long before it "
-            "loses half of them: thresholds 1/8 and 1/2 in the limit. Points on lines; the lines "
-            "are exact at this d.",
+            "loses half of them: thresholds 1/8 and 1/2 in the limit. The lines are exact at "
+            "this d. Agreement: points within their bars on them.",
             to_svg(
                 plot_every(every, typical),
                 identifier="hebbian",
                 title=f"Hebbian recall against number of facts at d = {sizes.hebbian_dim}",
-                description="Two falling curves with measured points on them.",
+                description="Two falling curves, and measured points for each.",
             ),
         ),
         Figure(
             "learning",
             "Accuracy of three rules, original problem",
             "Share of facts recalled against the number of facts for Hebb, pseudo-inverse and "
-            "Adam. Adam stays at one up to the capacity; the one-step rules fall from the start.",
-            "Adam should recall everything left of the dotted line, where p δ = d². The one-step "
-            "rules fall early and lie below their laws for the decoupled problem (lines), because "
-            "here competitors are stored facts themselves; the gap closes as d grows. Bars are "
-            "95 % intervals over instances.",
+            "Adam as points with bars; the laws of the two one-step rules in the decoupled problem "
+            "as lines; a dotted line at the critical number of facts.",
+            "The dotted line is where p δ = d². Expected: Adam at 1 to its left and below 1 to its "
+            "right. The lines hold for the decoupled problem; here competitors are stored facts "
+            "themselves, so points of the one-step rules below their lines are no contradiction at "
+            "finite d. Bars are 95 % intervals over instances.",
             to_svg(
                 plot_learning(learned),
                 identifier="learning",
                 title=f"Accuracy of three rules against facts at d = {sizes.learning_dim}",
-                description="Adam recalls all facts up to the capacity; the others far fewer.",
+                description="Points of the three rules, laws of the one-step rules as lines.",
             ),
         ),
     ]

@@ -81,7 +81,7 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
     return Section(
         identifier="scores",
         title="What happens to the scores of a fact",
-        introduction="The best memory lifts the target score and presses the K strongest "
+        introduction="In theory the best memory lifts the target score and presses the K strongest "
         "competitors down to one level, a margin below it; all others stay Gaussian. Each law is "
         "compared with maximum-margin memories, instance by instance, in the limit of many "
         "weights.",
@@ -89,30 +89,32 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
             Figure(
                 "score-laws",
                 "Target score and best competitor",
-                "Distribution functions of the target score and of the best competitor; the "
-                "measured points lie on both curves.",
-                "Points on lines. Typical competitors have scores of order one standard deviation; "
+                "Distribution functions of the target score and of the best competitor: laws as "
+                "lines, measured values as points with bars.",
+                "Agreement: points within their bars on the line of their colour. Typical "
+                "competitors have scores of order one standard deviation; "
                 "the margin is the horizontal gap between the curves. Measured values are instance "
                 "means extrapolated to N → ∞, bars are 95 % intervals over instances.",
                 to_svg(
                     plot_score_laws(target, best, gaussian),
                     identifier="score-laws",
                     title="Distribution functions of target score and best competitor",
-                    description="Two rising curves with measured points on them.",
+                    description="Two rising curves, and measured points for each.",
                 ),
             ),
             Figure(
                 "active-at-margin",
                 "Active competitors at the largest margin",
-                "Share of facts with k competitors at the margin; measured shares lie on the "
-                "intrinsic volumes.",
-                "How many competitors of a fact are held exactly at the margin. The same integers "
+                "Share of facts with k competitors at the margin: measured shares as points, "
+                "intrinsic volumes as a line.",
+                "How many competitors of a fact are held exactly at the margin. Agreement: points "
+                "within their bars on the line at every k. The same integers "
                 "decide the capacity: their mean without a margin is δ.",
                 to_svg(
                     plot_active(active),
                     identifier="active-at-margin",
                     title="Law of the number of active competitors at the largest margin",
-                    description="A single-humped law with measured shares on it.",
+                    description="A single-humped law as a line, measured shares as points.",
                 ),
             ),
             Figure(
@@ -120,13 +122,15 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 "Universality of the scores",
                 "Mean target score and best competitor of the decoupled and the original problem, "
                 "normalised fact by fact, over the Gaussian law, against 1/d.",
-                "Points should approach 1 as 1/d → 0. Scales are universal in the limit only, "
-                "unlike capacity and K.",
+                "Agreement: points that tend to 1 at the left edge (1/d → 0). At finite d they may "
+                "lie well beside it, for scales are universal in the limit only, unlike capacity "
+                "and K; points that level off away from 1 would contradict universality. How fast "
+                "they should come is not known, so this is measured, not tested.",
                 to_svg(
                     plot_normalised(others),
                     identifier="normalised-scores",
                     title="Normalised scores over the Gaussian law against 1/d",
-                    description="Ratios that approach one as d grows.",
+                    description="Ratios with bars at several 1/d; a line marks one.",
                 ),
             ),
         ],

@@ -158,8 +158,8 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 "Cosine of the trained memory and its initial value against the ratio of their "
                 "norms; a line where the two are equal, another at zero.",
                 "Adam starts at W₀. Were W₀ kept and something independent added, the cosine would "
-                "be |W₀|/|W| (line, at most 1). Points near zero: the start is forgotten; points on the line: "
-                "it is still there.",
+                "be |W₀|/|W| (line, at most 1). Points near zero: the start is forgotten; points "
+                "on the line: it is still there.",
                 to_svg(
                     plot_start(start),
                     identifier="start",
