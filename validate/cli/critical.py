@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from validate.cli.options import (
+    Competitors,
+    DimOut,
+    EnsembleName,
+    Json,
+    Problem,
+    Root,
+    Seeds,
+    Spectrum,
+    TimeLimit,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -15,38 +26,17 @@ def register(app: typer.Typer) -> None:
 
 def critical(
     dim: Annotated[int, typer.Option(help="Input dimension d.", metavar="D")],
-    problem: Annotated[
-        str, typer.Option(help="gaussian, decoupled or original.", metavar="KIND")
-    ] = "original",
-    seeds: Annotated[int, typer.Option(help="Number of instances.", metavar="N")] = 20,
-    seed: Annotated[int, typer.Option(help="Root of the random streams.", metavar="ROOT")] = 0,
-    competitors: Annotated[
-        int | None, typer.Option(help="Competitors of a fact; p - 1 if not given.", metavar="M")
-    ] = None,
-    dim_out: Annotated[
-        int | None, typer.Option("--dim-out", help="Output dimension, if not d.", metavar="D")
-    ] = None,
-    ensemble: Annotated[
-        str,
-        typer.Option(
-            help="gaussian, sphere, rademacher, sparse[:DENSITY] or correlated[:EXPONENT].",
-            metavar="LAW",
-        ),
-    ] = "gaussian",
-    spectrum: Annotated[
-        Path | None,
-        typer.Option(
-            help="Covariance eigenvalues of correlated embeddings: text, one a line, or .npy.",
-            metavar="FILE",
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option("--time-limit", help="Seconds for one exact verdict.", metavar="S"),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    problem: Problem = "original",
+    seeds: Seeds = 20,
+    seed: Root = 0,
+    competitors: Competitors = None,
+    dim_out: DimOut = None,
+    ensemble: EnsembleName = "gaussian",
+    spectrum: Spectrum = None,
+    time_limit: TimeLimit = None,
+    json: Json = False,
 ) -> None:
-    """The critical load of single instances, and its law against the exact success curve.
+    """The critical number of facts p_c of instances, and its law against the exact success curve.
 
     Facts are added one at a time (nested instances, warm starts); p_c is the last number for which
     a memory exists, proved on both sides. P(p_c >= p) should be the success probability at p.

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from validate.cli.options import (
+    Competitors,
+    DimOut,
+    EnsembleName,
+    Json,
+    Problem,
+    RankRatio,
+    Root,
+    Seeds,
+    Spectrum,
+    TimeLimit,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -14,9 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def simulate(
-    problem: Annotated[
-        str, typer.Option(help="gaussian, decoupled or original.", metavar="KIND")
-    ] = "original",
+    problem: Problem = "original",
     dim: Annotated[int, typer.Option(help="Input dimension d.", metavar="D")] = ...,  # type: ignore[assignment]
     facts: Annotated[int, typer.Option(help="Number of facts p.", metavar="P")] = ...,  # type: ignore[assignment]
     method: Annotated[
@@ -25,39 +35,15 @@ def simulate(
             help="exact, adam, newton (low rank), hebbian or pseudo_inverse.", metavar="METHOD"
         ),
     ] = "exact",
-    seeds: Annotated[int, typer.Option(help="Number of instances.", metavar="N")] = 20,
-    seed: Annotated[int, typer.Option(help="Root of the random streams.", metavar="ROOT")] = 0,
-    competitors: Annotated[
-        int | None, typer.Option(help="Competitors of a fact; p - 1 if not given.", metavar="M")
-    ] = None,
-    dim_out: Annotated[
-        int | None, typer.Option("--dim-out", help="Output dimension, if not d.", metavar="D")
-    ] = None,
-    rank_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--rank-ratio", help="Rank of W over d, in (0, 1]; adam or newton.", metavar="R"
-        ),
-    ] = None,
-    ensemble: Annotated[
-        str,
-        typer.Option(
-            help="gaussian, sphere, rademacher, sparse[:DENSITY] or correlated[:EXPONENT].",
-            metavar="LAW",
-        ),
-    ] = "gaussian",
-    spectrum: Annotated[
-        Path | None,
-        typer.Option(
-            help="Covariance eigenvalues of correlated embeddings: text, one a line, or .npy.",
-            metavar="FILE",
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option("--time-limit", help="Seconds for one exact verdict.", metavar="S"),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    seeds: Seeds = 20,
+    seed: Root = 0,
+    competitors: Competitors = None,
+    dim_out: DimOut = None,
+    rank_ratio: RankRatio = None,
+    ensemble: EnsembleName = "gaussian",
+    spectrum: Spectrum = None,
+    time_limit: TimeLimit = None,
+    json: Json = False,
 ) -> None:
     """Draw instances of one size and count how many a linear memory can recall.
 

@@ -18,6 +18,16 @@ from validate.cli.common import (
     require_extra,
     write_bytes_atomically,
 )
+from validate.cli.options import (
+    Competitors,
+    DimOut,
+    EnsembleName,
+    Json,
+    Problem,
+    RankRatio,
+    Root,
+    Seeds,
+)
 
 if TYPE_CHECKING:
     from validate.sweep import Status
@@ -37,9 +47,7 @@ def sweep(
         Path, typer.Option(help="SQLite file of the results; created, or resumed if it exists.")
     ] = ...,  # type: ignore[assignment]
     dims: Annotated[str, typer.Option(help="Dimensions d, as in 10,20,40.", metavar="D,...")] = ...,  # type: ignore[assignment]
-    problem: Annotated[
-        str, typer.Option(help="gaussian, decoupled or original.", metavar="KIND")
-    ] = "original",
+    problem: Problem = "original",
     loads: Annotated[
         str | None,
         typer.Option(help="Loads FIRST:LAST:STEP or a,b,c; p log p / d^2.", metavar="LOADS"),
@@ -62,8 +70,8 @@ def sweep(
             metavar="METHOD",
         ),
     ] = "exact",
-    seeds: Annotated[int, typer.Option(help="Instances of each size.", metavar="N")] = 20,
-    seed: Annotated[int, typer.Option(help="Root of the random streams.", metavar="ROOT")] = 0,
+    seeds: Seeds = 20,
+    seed: Root = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes.", metavar="N")] = 1,
     dask: Annotated[
         str | None,
@@ -72,25 +80,10 @@ def sweep(
     export: Annotated[
         Path | None, typer.Option(help="Write the results to a .csv or .parquet file at the end.")
     ] = None,
-    competitors: Annotated[
-        int | None, typer.Option(help="Competitors of a fact; p - 1 if not given.", metavar="M")
-    ] = None,
-    dim_out: Annotated[
-        int | None, typer.Option("--dim-out", help="Output dimension, if not d.", metavar="D")
-    ] = None,
-    rank_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--rank-ratio", help="Rank of W over d, in (0, 1]; adam or newton.", metavar="R"
-        ),
-    ] = None,
-    ensemble: Annotated[
-        str,
-        typer.Option(
-            help="gaussian, sphere, rademacher, sparse[:DENSITY] or correlated[:EXPONENT].",
-            metavar="LAW",
-        ),
-    ] = "gaussian",
+    competitors: Competitors = None,
+    dim_out: DimOut = None,
+    rank_ratio: RankRatio = None,
+    ensemble: EnsembleName = "gaussian",
     samples: Annotated[
         int | None,
         typer.Option(help="Points of each of 8 chains; method sample only.", metavar="N"),
@@ -110,7 +103,7 @@ def sweep(
             metavar="N",
         ),
     ] = 1,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Run every cell (dimension, load, instance) that the store does not hold yet.
 
