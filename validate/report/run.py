@@ -172,8 +172,10 @@ def answer(dim: int = 512) -> str:
     """The headline: the exact threshold at one size in use, beside the limit value."""
     facts, leading = int(cone.critical_facts(dim)), round(leading_order_facts(dim))
     return (
-        f"A {dim} × {dim} linear memory holds {grouped(facts)} random facts. The "
-        f"celebrated limit α_c = 1/2 would say {grouped(leading)}: at sizes in use the "
-        f"truth is {facts / leading:.2f} times that. This report derives the exact law, prints "
-        "certified thresholds, and tests the law on instances whose verdicts are proved one by one."
+        f"A {dim} × {dim} linear memory recalls up to about {grouped(facts)} random facts: there "
+        "the chance that some memory recalls all of them passes one half (exact for Gaussian "
+        f"scores). The celebrated limit α_c = 1/2 would say {grouped(leading)}; at sizes in use "
+        f"the exact law says {facts / leading:.2f} times that. This report derives the law, prints "
+        "certified thresholds, and tests the law on instances whose verdicts are proved one by "
+        "one, at the sizes that each section names."
     )
