@@ -14,6 +14,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from replica.errors import InvalidInput
@@ -119,8 +120,74 @@ def simulation_points(
     )
 
 
+def limit_bar(axes: Any, place: int, limit: Sequence[float], *, series: int) -> None:
+    """An extrapolated limit (low, value, high) as a bar without a mark at the left edge, x = 0.
+
+    Bars of several series stand side by side at `place` 0, 1, ...
+    """
+    low, value, high = limit
+    axes.errorbar(
+        [0.006 + 0.014 * place],
+        [value],
+        yerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
+        transform=axes.get_yaxis_transform(),
+        color=SERIES[series],
+        marker="_",
+        markersize=7.0,
+        linestyle="none",
+        elinewidth=2.4,
+        capsize=0.0,
+        alpha=0.75,
+        zorder=3,
+        clip_on=True,
+    )
+
+
+def mark_cut_bars(axes: Any) -> list[tuple[float, float]]:
+    """Small triangles where an error bar leaves the axes; their places, as fractions of the axes.
+
+    >>> figure, axes = new_figure()
+    >>> simulation_points(axes, [1.0], [0.5], [0.2], [3.0], series=0, label="")
+    >>> _ = axes.set(xlim=(0.0, 2.0), ylim=(0.0, 1.0))
+    >>> mark_cut_bars(axes)
+    [(0.5, 1.0)]
+    """
+    low, high = axes.get_ylim()
+    places = []
+    for container in axes.containers:
+        if not isinstance(container, ErrorbarContainer):
+            continue
+        for bars in container.lines[2]:
+            to_axes = bars.get_transform() + axes.transAxes.inverted()
+            colour = bars.get_edgecolor()[0]
+            for (x, bottom), (_, top) in bars.get_segments():
+                for cut, bound, marker, height in (
+                    (bottom < low, low, "v", 0.0),
+                    (top > high, high, "^", 1.0),
+                ):
+                    if cut:
+                        across = float(to_axes.transform((x, bound))[0])
+                        places.append((round(across, 6), height))
+                        axes.plot(
+                            [across],
+                            [height],
+                            transform=axes.transAxes,
+                            marker=marker,
+                            markersize=4.5,
+                            color=colour,
+                            linestyle="none",
+                            clip_on=False,
+                            zorder=4,
+                        )
+    return places
+
+
 def label_axes(axes: Any, x: str, y: str, *, title: str = "", legend: str = "") -> None:
-    """Axis labels, title (left) and legend (position `legend`, e.g. "upper right")."""
+    """Axis labels, title (left) and legend (position `legend`, e.g. "upper right").
+
+    To be called last: error bars that leave the axes get their marks here.
+    """
+    mark_cut_bars(axes)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if title:

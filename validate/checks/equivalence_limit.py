@@ -22,7 +22,14 @@ from validate.checks.extrapolation import (
 )
 from validate.checks.ladder import LadderPoint, same_cell
 from validate.checks.theory_curve import TheoryCurve
-from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
+from validate.plotting import (
+    SERIES,
+    label_axes,
+    limit_bar,
+    new_figure,
+    simulation_points,
+    theory_line,
+)
 
 NOTICED = 0.05
 """The named alternative: an excess that stays at 5 % however large d is."""
@@ -112,6 +119,7 @@ def check_equivalence_limit(
         settings={
             "power_2_percent": small,
             "a": 0.0,
+            "limit": [low, float(test.free[0]), high],
             "c": float(held[1]),
             "b": float(held[2]),
             "c_interval": [c_low, c_high],
@@ -164,7 +172,7 @@ def _row(problem: str, dim: int, x: float, ratio: float, low: float, high: float
 
 
 def plot_equivalence_limit(check: Check) -> Figure:
-    """Excess of the 50 % point against 1/d: original (with the fit through 0) and decoupled."""
+    """Excess of the 50 % point against 1/d of both problems, the fit with limit 0, a free limit."""
     figure, axes = new_figure()
     edge = 0.0
     for series, problem in ((2, "original"), (1, "decoupled")):
@@ -191,8 +199,9 @@ def plot_equivalence_limit(check: Check) -> Figure:
         color=SERIES[2],
         linewidth=1.0,
         alpha=0.8,
-        label=r"fit, $(c\delta+b)/d$",
+        label=r"fit with limit 0, $(c\delta+b)/d$",
     )
+    limit_bar(axes, 0, [100 * v for v in check.settings["limit"]], series=2)
     axes.set_xlim(0.0, 1.08 * edge)
     drawn = [
         r for r in check.table if "ratio_low" in r and r["problem"] in ("original", "decoupled")

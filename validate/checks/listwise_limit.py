@@ -25,7 +25,14 @@ from validate.checks.extrapolation import (
 from validate.checks.listwise import ListCell, count_record, list_threshold, one_kind
 from validate.checks.listwise_law import half_facts, law_curve, margin_volumes, mean_dimension
 from validate.checks.undecided import shift_band, undecided_remark, ways_to_decide
-from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
+from validate.plotting import (
+    SERIES,
+    label_axes,
+    limit_bar,
+    new_figure,
+    simulation_points,
+    theory_line,
+)
 
 NOTICED = 0.04
 """The named alternative: the threshold wrong by this share."""
@@ -126,7 +133,11 @@ def check_list_threshold(
         f"power {min(powers.values()):.2f}. p of the score {test.p_score:.2g}, p of the fit "
         f"{test.p_fit:.2g}." + (undecided_remark(undecided) if undecided else ""),
         table=table,
-        settings={"power": min(powers.values()), "a": float(test.free[0])},
+        settings={
+            "power": min(powers.values()),
+            "a": float(test.free[0]),
+            "limit": [1.0 + low, limit, 1.0 + high],
+        },
     )
 
 
@@ -223,6 +234,7 @@ def plot_list_thresholds(checks: Sequence[Check]) -> Figure:
             color=SERIES[number],
             linewidth=1.2,
         )
+        limit_bar(axes, number, check.settings["limit"], series=number)
     theory_line(axes, [0.0, 1.1 * edge], [1.0, 1.0], series=4, label=r"theory, $N\to\infty$")
     axes.set_xlim(0.0, 1.1 * edge)
     shown = [r for check in checks for r in check.table if "ratio_low" in r]

@@ -29,7 +29,14 @@ from validate.checks.extrapolation import (
 from validate.checks.statistics import clopper_pearson
 from validate.checks.theory_curve import TheoryCurve
 from validate.checks.units import Unit
-from validate.plotting import SERIES, label_axes, new_figure, simulation_points, theory_line
+from validate.plotting import (
+    SERIES,
+    label_axes,
+    limit_bar,
+    new_figure,
+    simulation_points,
+    theory_line,
+)
 
 NOTICED = 0.1
 """The named alternative: I(rank_ratio) wrong by this share, up or down.
@@ -253,6 +260,7 @@ def check_low_rank(
             "power_I_2_percent": small,
             "a": float(test.free[0]),
             "b": float(test.free[1]),
+            "limit": [1.0 + v for v in (low, float(test.free[0]), high)],
             "starts": [cell.starts for cell in cells],
         },
     )
@@ -276,7 +284,7 @@ def _record(rank_ratio: str, cell: LowRankCell, found: int) -> Record:
 
 
 def plot_low_rank(checks: Sequence[Check]) -> Figure:
-    """Measured over predicted 50 % point against 1/d, with the fitted approach to the limit."""
+    """Measured over predicted 50 % point against 1/d, with the fitted limits at the left edge."""
     figure, axes = new_figure()
     edge = 0.0
     for number, check in enumerate(checks):
@@ -295,6 +303,7 @@ def plot_low_rank(checks: Sequence[Check]) -> Figure:
         grid = np.linspace(0.0, max(x), 40)
         fitted = 1.0 + check.settings["a"] + check.settings["b"] * grid
         axes.plot(grid, fitted, color=SERIES[number], linewidth=0.9, alpha=0.7)
+        limit_bar(axes, number, check.settings["limit"], series=number)
     theory_line(
         axes, [0.0, 1.08 * edge], [1.0, 1.0], series=3, label=r"theory, $p\,\delta=d^2 I(k)$"
     )

@@ -118,10 +118,11 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 "Excess of the 50 % point in per cent against 1/d: triangles for the original "
                 "problem, squares for the decoupled one, a line at zero for the exact law, and the "
                 "curve of the fit, which is made to end at zero at the left edge.",
-                "The curve of the fit ends at zero at the left edge (d → ∞) by hypothesis. "
-                "Agreement: triangles within their bars on that curve. Triangles that stay above "
-                "it at the left would contradict the hypothesis. Squares are the control: within "
-                "their bars on the line at zero if the exact law holds for the decoupled problem.",
+                "The curve of the fit ends at zero at the left edge (d → ∞) by hypothesis; the "
+                "thick bar there is the limit left free, with its 95 % interval. Agreement: that "
+                "bar holds zero, and triangles lie within their bars on the curve. Squares are the "
+                "control: within their bars on the line at zero if the exact law holds for the "
+                "decoupled problem.",
                 to_svg(
                     plot_equivalence_limit(check),
                     identifier="equivalence-limit",

@@ -150,9 +150,10 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 "and the level 1.",
                 "Agreement: points within their bars on the line of their colour; the lines run "
                 "into 1 at the left edge (N → ∞), as they must for the threshold to be the one "
-                "predicted. A wrong threshold would put all points of a series beside their line "
-                "by the same share. A tail average starts far above 1 because it has only about "
-                "2 N competitors. Lines join computed N.",
+                "predicted. Thick bars at the left edge: the limit left free, with its 95 % "
+                "interval. A wrong threshold would put all points of a series beside their line by "
+                "the same share. A tail average starts far above 1 because it has only about 2 N "
+                "competitors. Lines join computed N; triangles mark bars that leave the axes.",
                 to_svg(
                     plot_list_thresholds(checks[1:]),
                     identifier="listwise",

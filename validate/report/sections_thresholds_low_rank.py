@@ -142,9 +142,10 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
                 "Low-rank thresholds",
                 "Ratio of found to predicted 50 % point against 1/d for three rank ratios, with "
                 "95 % intervals and a straight line fitted to each; a horizontal line marks one.",
-                "Agreement: the straight line of every series meets 1 at the left edge (d → ∞) "
-                "within what its bars allow. Points below 1 may be memories that were overlooked; "
-                "a limit above it would contradict Gordon's bound.",
+                "Agreement: the thick bar at the left edge (the limit d → ∞ of a series, with its "
+                "95 % interval) holds 1. Points below 1 may be memories that were overlooked; a "
+                "bar that lies above it would contradict Gordon's bound. A triangle marks a bar "
+                "that leaves the axes.",
                 to_svg(
                     plot_low_rank(checks),
                     identifier="low-rank",
