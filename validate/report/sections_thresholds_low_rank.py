@@ -114,9 +114,10 @@ def build(sizes: Sizes, seed: int, answers: list[Any]) -> Section:
         "lower bound, every memory found being proved. If both meet as d grows, the threshold is "
         "sharp. The hypothesis bounds what a finite d may do: the 50 % point within 8 % of the "
         "prediction (an empirical allowance), curves half to twice as wide; data that no such "
-        "curve meets are rejected. Such corrections hide small errors: the searches would notice I "
-        "wrong by 10 % (20 % at rank ratio 1/4), hardly 2 %. That is left to the check of I itself "
-        "on the singular values of random matrices, which notices 2 %.",
+        "curve meets are rejected. Such corrections hide small errors: with the instances of "
+        "the paper preset the searches would notice I wrong by 10 % (20 % at rank ratio 1/4), "
+        "hardly 2 %; with those of the quick preset neither. Small errors are left to the check of "
+        "I itself on the singular values of random matrices, which notices 2 %.",
         tables=[
             Table(
                 "50 % point of the search over the predicted one",
