@@ -23,19 +23,26 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of strings with one header; `note` says what the numbers mean."""
+    """A table of strings with one header; `note` says what the numbers mean.
+
+    `folded` puts it behind its title, as happens by itself to a long table and to one whose figure
+    is shown; columns numbered in `secondary` (from 0) are left out on a narrow screen.
+    """
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+    folded: bool = False
+    secondary: Sequence[int] = ()
 
 
 @dataclass
 class Section:
-    """A heading with an introduction and, in this order, derivation, tables, figures, checks.
+    """A heading with an introduction, then derivation, figures and tables, checks.
 
-    `settings` are filled in by the run: every size of the section's experiments.
+    `settings` are filled in by the run: every size of the section's experiments. `key_steps` are
+    the titles of the derivation's steps that stay open on screen; without them all do.
     """
 
     identifier: str
@@ -46,6 +53,11 @@ class Section:
     figures: list[Figure] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
+    key_steps: Sequence[str] = ()
+
+    def folds(self, title: str) -> bool:
+        """Whether the derivation's step of this title is folded away on screen."""
+        return bool(self.key_steps) and title not in self.key_steps
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,10 @@ _MINUS = re.compile(
     r"(?<= )-(?=[ A-Za-z0-9(])|(?<=[(^{|])-(?=[A-Za-z0-9(])"
     r"|(?<=(?<![A-Za-z0-9])[A-Za-z0-9])-(?=[a-z](?![A-Za-z]))"
 )
+# The sign of a number, unless it is an exponent's or stands between two words.
+_NEGATIVE = re.compile(r"(?<![\w.)^])-(?=\.?[0-9])")
+_PER_CENT = re.compile(r"(?<=[0-9\]]) ?%")
+_POWER_OF_TEN = re.compile(r"(?<![\w.])([0-9](?:\.[0-9]+)?)e([-−+]?)0*([0-9]+)(?![\w.])")
 # One letter (or closing bracket) with _x, _xy, _{...} or _+; never the underscore of a file name.
 _SUBSCRIPT = re.compile(r"(?<![A-Za-z0-9_Α-ω])([A-Za-zΑ-ω]\u0302?)_(\{[^{}]*\}|[A-Za-z0-9Α-ω]+|\+)")
 _BRACKET_SUBSCRIPT = re.compile(r"\)_(\+)")
@@ -53,6 +57,8 @@ def prose(text: str) -> Markup:
     Markup('E ω g = q E dg/dω, e<sup>L (1 − a<sup>2</sup>)</sup>, √(2 L), Q̂ = Q<sup>−1</sup>')
     >>> prose("capitals_minilm32.npz & more")
     Markup('capitals_minilm32.npz &amp; more')
+    >>> prose("[-0.181, 0.356], 5 % of 2.5e-04, arXiv:2605-3")
+    Markup('[−0.181, 0.356], 5\u202f% of 2.5 × 10<sup>−4</sup>, arXiv:2605-3')
     """
     text = text.replace("->", "→").replace("<=", "≤").replace(">=", "≥")
     text = text.replace("infinity", "∞")
@@ -62,11 +68,18 @@ def prose(text: str) -> Markup:
     text = _ROOT.sub(_root, text)
     text = _GRADIENT.sub("∇", text)
     text = _INTEGRAL.sub("∫ ", text)
-    text = _MINUS.sub("−", text)
+    text = _POWER_OF_TEN.sub(_scientific, text)
+    text = _NEGATIVE.sub("−", _MINUS.sub("−", text))
+    text = _PER_CENT.sub("\u202f%", text)
     safe = str(escape(text))
     safe = _SUBSCRIPT.sub(lambda m: f"{m.group(1)}<sub>{m.group(2).strip('{}')}</sub>", safe)
     safe = _BRACKET_SUBSCRIPT.sub(lambda m: f")<sub>{m.group(1)}</sub>", safe)
     return Markup(_raised(safe))
+
+
+def _scientific(match: re.Match[str]) -> str:
+    mantissa, sign, exponent = match.groups()
+    return f"{mantissa} × 10^{{{'' if sign == '+' else sign and '−'}{exponent}}}"
 
 
 def _root(match: re.Match[str]) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import PurePath
 from typing import Any
+
+NUMBER = r"[-−+]?[0-9]+(?:\.[0-9]+)?"
 
 
 def grouped(number: int) -> str:
@@ -35,7 +40,64 @@ def setting(value: Any) -> str:
         if any(_deep(item) for item in value):
             return "; ".join(_pair(item) if _deep(item) else setting(item) for item in value)
         return ", ".join(setting(item) for item in value) or "none"
-    return str(value)
+    return basename(value)
+
+
+def basename(value: Any) -> str:
+    """Text of a value; of a path on this machine only the file's name.
+
+    >>> basename("/home/me/facts.npz"), basename("p/d")
+    ('facts.npz', 'p/d')
+    """
+    path = isinstance(value, PurePath) or (isinstance(value, str) and value.startswith("/"))
+    return PurePath(value).name if path else str(value)
+
+
+def detail(value: Any) -> str:
+    """A setting of a check: floats to four digits, everything else as `setting` writes it.
+
+    >>> detail({"a": 0.00096069, "c": [-3.39117, 5.0]}), detail(float("nan"))
+    ('a: 0.0009607; c: -3.391, 5', 'none')
+    """
+    return setting(_shortened(value))
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else "none"
+    if isinstance(value, Mapping):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_shortened(item) for item in value]
+    return value
+
+
+def deviation(predicted: str, measured: str, interval: str) -> str:
+    """measured / predicted - 1 with its 95 % interval, in per cent; empty where that has no sense.
+
+    It makes claims about different quantities comparable. Sense has a ratio of single numbers of
+    which the predicted one is not 0.
+
+    >>> deviation("30.62", "31.00", "[30.59, 31.45]")
+    '+1.2 % (−0.1 to +2.7)'
+    >>> deviation("0", "0.1", "[-0.1, 0.3]"), deviation("1; 2", "1; 2", "")
+    ('', '')
+    """
+    remark = r"(?: \([^()]*\))?"
+    values = [re.fullmatch(f"({NUMBER}){remark}", text) for text in (predicted, measured)]
+    ends = re.fullmatch(rf"\[({NUMBER}), ({NUMBER})\]", interval)
+    if values[0] is None or values[1] is None or ends is None:
+        return ""
+    law, found, low, high = (
+        float(text.replace("−", "-")) for text in (values[0][1], values[1][1], *ends.groups())
+    )
+    if law == 0.0:
+        return ""
+    found, low, high = (100.0 * (x / law - 1.0) for x in (found, *sorted((low, high))))
+    width = (high - low) / 2.0
+    digits = min(3, max(0, 1 - math.floor(math.log10(width)))) if width > 0.0 else 2
+    shown = (f"{round(x, digits) + 0.0:+.{digits}f}".replace("-", "−") for x in (found, low, high))
+    return "{} % ({} to {})".format(*shown)
 
 
 def settings_of(sizes: Any) -> dict[str, str]:
