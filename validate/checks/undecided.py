@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from validate.checks.extrapolation import DimensionCounts, ShiftModel, single_shift
+from validate.checks.extrapolation import DimensionCounts, single_shift
 
 Floats = NDArray[np.float64]
 ROUNDS = 30
-Result = TypeVar("Result")
 
 
 def nearest_counts(
@@ -92,38 +90,6 @@ def ways_to_decide(
             break
         counts = found
     return [*ways, counts]
-
-
-def kindest(
-    data: Sequence[DimensionCounts],
-    undecided: Sequence[Sequence[int]],
-    judge: Callable[[ShiftModel], Result],
-    p_value: Callable[[Result], float],
-) -> Result:
-    """The answer of `judge` with the largest p-value over `ways_to_decide` the instances.
-
-    Arguments: counts with the undecided instances left out of `successes` but not of `trials`; for
-    each of them the undecided at every load.
-    """
-    ends = np.cumsum([len(d.facts) for d in data])[:-1]
-
-    def model(counts: NDArray[np.int64]) -> ShiftModel:
-        return ShiftModel(
-            [
-                replace(d, successes=part.tolist())
-                for d, part in zip(data, np.split(counts, ends), strict=True)
-            ]
-        )
-
-    def expected_under(counts: NDArray[np.int64]) -> Floats:
-        tried = model(counts)
-        held = tried.fit(tried.successes, fixed={0: 0.0})
-        return np.asarray(tried.trials * tried.probabilities(held))
-
-    ways = ways_to_decide(
-        np.concatenate([d.successes for d in data]), np.concatenate(list(undecided)), expected_under
-    )
-    return max((judge(model(counts)) for counts in ways), key=p_value)
 
 
 def shift_band(counts: DimensionCounts, undecided: Sequence[int]) -> tuple[float, float, float]:
