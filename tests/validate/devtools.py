@@ -99,7 +99,7 @@ class Browser:
         scheme = "dark" if dark else "light"
         self._call(
             "Emulation.setEmulatedMedia",
-            {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+            {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]},
         )
         self._call("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self._events.clear()
@@ -125,9 +125,15 @@ class Browser:
             if event["method"] == "Network.requestWillBeSent"
         ]
 
-    def evaluate(self, script: str) -> Any:
-        """Value of a JavaScript expression; an exception in it fails the test."""
-        answer = self._call("Runtime.evaluate", {"expression": script, "returnByValue": True})
+    def emulate_print(self) -> None:
+        """Show the page with its style for paper, until the next `open`."""
+        self._call("Emulation.setEmulatedMedia", {"media": "print"})
+
+    def evaluate(self, script: str, *, wait: bool = False) -> Any:
+        """Value of a JavaScript expression, of a promise if `wait`; an exception fails the test."""
+        answer = self._call(
+            "Runtime.evaluate", {"expression": script, "returnByValue": True, "awaitPromise": wait}
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 

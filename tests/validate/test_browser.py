@@ -183,6 +183,56 @@ def test_prints_to_a_few_pages(browser: Browser, tmp_path: Path) -> None:
         assert "\\" not in text, "LaTeX shows through"
 
 
+def test_printed_formulas_fit_the_page(browser: Browser) -> None:
+    """182 mm of a printed line are 688 px; nothing scrolls on paper."""
+    browser.open(width=688, mobile=False)
+    browser.emulate_print()
+    wide = browser.evaluate(
+        """[...document.querySelectorAll('math')].map(m => {
+             const r = m.getBoundingClientRect(); return [r.right, r.height]; })
+             .filter(([right, height]) => right > 688 || height === 0)"""
+    )
+    assert wide == []
+    sizes = browser.evaluate(
+        "[...document.querySelectorAll('math')].map(m => parseFloat(getComputedStyle(m).fontSize))"
+    )
+    assert min(sizes) > 5.5 / 0.75, "a formula is too small to read"
+
+
+def test_brackets_grow_with_what_they_hold(browser: Browser) -> None:
+    """Without the embedded font's MATH table they keep one height, on this machine or another."""
+    browser.open(width=1280, mobile=False)
+    assert browser.evaluate("document.fonts.check('16px \"Factcap Math\"', 'x')")
+    loaded = browser.evaluate(
+        "[...document.fonts].map(f => f.family.replaceAll('\"', '') + ' ' + f.status)"
+    )
+    assert loaded == ["Factcap Math loaded"] * 2
+    ratios = browser.evaluate(
+        """[...document.querySelectorAll('mrow')].filter(r => r.children.length === 3
+             && r.children[0].textContent === '(' && r.children[1].tagName === 'mfrac'
+             && r.children[0].getAttribute('stretchy') === 'true').map(r =>
+             r.children[0].getBoundingClientRect().height
+               / r.children[1].getBoundingClientRect().height)"""
+    )
+    assert ratios, "no fraction in brackets"
+    assert all(0.85 < ratio < 1.7 for ratio in ratios), ratios
+
+
+def test_a_claim_leads_to_its_check_and_opens_it(browser: Browser) -> None:
+    browser.open(width=390, mobile=True)
+    opened = browser.evaluate(
+        """(async () => { const link = document.querySelector('.claims td.claim a');
+             const check = document.querySelector(link.getAttribute('href'));
+             const folded = check.closest('details');
+             const before = folded.open;
+             link.click();
+             await new Promise(done => setTimeout(done, 200));
+             return JSON.stringify([before, folded.open]); })()""",
+        wait=True,
+    )
+    assert opened == "[false,true]"
+
+
 def test_settings_open_and_close(browser: Browser) -> None:
     browser.open(width=390, mobile=True)
     states: Any = browser.evaluate(

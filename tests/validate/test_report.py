@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import html.parser
+import io
 import json
 import pickle
 import re
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -18,12 +20,13 @@ from replica.errors import InvalidInput
 from tests.validate.small_report import small_report
 from validate.plotting import SERIES, new_figure, to_svg
 from validate.report.catalogue import PARTS, Context, part, prepared
-from validate.report.mathml import to_mathml
+from validate.report.font import font_style, greek, upright
+from validate.report.mathml import LINE, to_mathml, width_of
 from validate.report.model import Report
 from validate.report.presets import EXAMPLE, NAMES, preset_named
 from validate.report.progress import Stopwatch, progress_bar
-from validate.report.render import MARKS, render
-from validate.report.words import settings_of
+from validate.report.render import MARKS, p_value_text, power_text, render, short_digits
+from validate.report.words import deviation, settings_of
 from validate.store import canonical
 from validate.sweep.pool import Status
 
@@ -184,6 +187,149 @@ def test_undecided_instances_are_shown(report: Report, page: str) -> None:
         check.undecided -= 3
 
 
+def test_answer_first_then_the_words_of_the_verdicts_then_claims(page: str) -> None:
+    order = ['id="thresholds"', "Agrees: not refuted", '<table class="claims">', 'id="derivation"']
+    places = [page.index(mark) for mark in order]
+    assert places == sorted(places)
+
+
+def test_p_values_say_what_they_are(report: Report) -> None:
+    check = next(c for c in report.checks if c.p_value is not None)
+    kept = check.p_value, check.adjusted_p
+    try:
+        check.p_value, check.adjusted_p = 0.24, 1.0
+        assert p_value_text(check) == "P-value 0.24"
+        check.p_value, check.adjusted_p = 0.00025, 0.0073
+        page, text = render(report, "html"), render(report, "markdown")
+    finally:
+        check.p_value, check.adjusted_p = kept
+    assert page.count("P-value 2.5 × 10<sup>−4</sup> (adjusted 0.0073)") == 2  # row and details
+    assert "P-value 2.5e-04 (adjusted 0.0073)" in text
+    assert not re.search(r"\bp = 0\.|after Holm", page)
+
+
+def test_rows_say_what_would_be_noticed_and_how_surely(report: Report, page: str) -> None:
+    rows = re.findall(r'<td class="claim">.*?</tr>', page, re.DOTALL)
+    assert len(rows) == len(report.checks)
+    for check, row in zip(report.checks, rows, strict=True):
+        assert ("Would notice" in row) == (check.power is not None)
+        if check.power is not None:
+            assert f"power {power_text(check.power)}" in row
+    dimension = next(i for i, c in enumerate(report.checks) if c.name == "statistical_dimension")
+    check = report.checks[dimension]
+    value = 100 * (float(check.measured) / float(check.predicted) - 1)
+    shown = re.search(r'data-label="Off by">([−+][0-9.]+)\u202f%', rows[dimension])
+    assert shown is not None
+    assert float(shown[1].replace("−", "-")) == pytest.approx(value, abs=0.06)
+
+
+def test_deviations_are_ratios_of_single_numbers() -> None:
+    assert deviation("2", "2.1", "[2.0, 2.2]") == "+5.0 % (0.0 to +10.0)"
+    assert deviation("-2", "-2.1", "[−2.2, −2.0]") == "+5.0 % (0.0 to +10.0)"
+    assert deviation("0.5836 (2α = 1.151)", "0.542", "[0.4439, 0.6402]") == "−7 % (−24 to +10)"
+    for predicted, measured, interval in [
+        ("0", "1", "[0, 2]"),
+        ("0", "+1.1 %", "[−0.7, +2.8] %"),
+        ("0.847; 0.220", "0.850; 0.222", "[0.8, 0.9]; [0.2, 0.3]"),
+        ("22", "15", "exact"),
+        ("22", "15", ""),
+    ]:
+        assert deviation(predicted, measured, interval) == ""
+
+
+def test_only_refuted_checks_are_unfolded(report: Report) -> None:
+    check = report.checks[0]
+    assert '<details class="check" open>' not in render(report, "html")
+    verdict, check.verdict = check.verdict, "disagrees"
+    try:
+        page = render(report, "html")
+    finally:
+        check.verdict = verdict
+    assert page.count('<details class="check" open>') == 1
+    assert page.index('<details class="check" open>') < page.index(f'id="check-{check.name}"')
+
+
+def test_details_are_no_program_dump(report: Report) -> None:
+    check = report.checks[0]
+    settings, interval = check.settings, check.interval
+    check.settings = {"a_b": {"c": 0.00096069228, "d": [-3.3911697, float("nan")]}, "e": "/tmp/x/y"}
+    check.interval = ""
+    try:
+        page = render(report, "html")
+    finally:
+        check.settings, check.interval = settings, interval
+    assert "<dt>a b</dt><dd>c: 0.0009607; d: −3.391, none</dd>" in page
+    assert "<dt>e</dt><dd>y</dd>" in page
+    assert "interval ." not in page
+    assert "/tmp/" not in page
+    assert "/tmp/" not in render(report, "markdown")
+
+
+def test_steps_fold_but_for_the_key_ones(report: Report, page: str) -> None:
+    section = next(s for s in report.sections if s.derivation)
+    assert section.derivation
+    titles = [step.title for step in section.derivation]
+    assert '<details class="step">' not in page
+    section.key_steps = [titles[0], titles[-1]]
+    try:
+        folded = render(report, "html")
+    finally:
+        section.key_steps = ()
+    assert folded.count('<details class="step">') == len(titles) - 2
+    assert folded.count("<math ") == page.count("<math ")
+
+
+def test_narrow_screens_get_fewer_digits_and_all_of_them_folded(report: Report, page: str) -> None:
+    table = next(s for s in report.sections if s.identifier == "thresholds").tables[0]
+    cell = next(c for c in table.rows[0] if len(c) > 9)
+    short = short_digits(cell)
+    assert re.sub(r'<span class="dots">.*', "", short).replace("</span>", "").replace(
+        '<span class="more">', ""
+    ) == str(cell)
+    assert '<details class="narrow"><summary>By number of facts: all digits' in page
+    assert f"<td>{cell}</td>" in page
+    assert str(short_digits("1.72")) == "1.72"
+    assert str(short_digits("0.002255389446")).startswith("0.002255<")
+
+
+def test_the_font_of_formulas_is_small_free_and_complete(report: Report, page: str) -> None:
+    from fontTools.ttLib import TTFont
+
+    assert len(font_style()) < 150_000
+    font, letters = TTFont(io.BytesIO(upright())), TTFont(io.BytesIO(greek()))
+    assert upright() == upright(), "the same report must give the same bytes"
+    for each in (font, letters):
+        names = " ".join(str(record) for record in each["name"].names)
+        assert "Permission is hereby granted" in names, "the licence goes with the font"
+        family = each["name"].getDebugName(1)
+        assert family == "Factcap Math", "a modified font must not keep the protected names"
+    variants = font["MATH"].table.MathVariants
+    place = variants.VertGlyphCoverage.glyphs.index(font.getBestCmap()[ord("(")])
+    grown = variants.VertGlyphConstruction[place].MathGlyphVariantRecord
+    heights = [font["glyf"][r.VariantGlyph].yMax - font["glyf"][r.VariantGlyph].yMin for r in grown]
+    assert heights == sorted(set(heights))
+    for record, height in zip(grown, heights, strict=True):
+        assert record.AdvanceMeasurement == pytest.approx(height, abs=3)
+    drawn = set("".join(re.findall(r"<m[ino][^>]*>([^<]*)</m[ino]>", html.unescape(page))))
+    assert {c for c in drawn if ord(c) not in font.getBestCmap()} == set()
+    assert {0x1D6FC, 0x1D6FE, 0x1D714} <= set(letters.getBestCmap())
+
+
+def test_wide_formulas_are_broken_before_signs_and_lose_nothing(report: Report) -> None:
+    derivation = next(s.derivation for s in report.sections if s.derivation)
+    broken = 0
+    for step in derivation:
+        whole = ElementTree.fromstring(to_mathml(step.latex, display=False))
+        lines = ElementTree.fromstring(to_mathml(step.latex))
+        assert "".join(lines.itertext()) == "".join(whole.itertext())
+        rows = [row for row in lines.iter() if row.tag.endswith("mtr")]
+        broken += len(rows) > 1
+        for row in rows[1:]:
+            assert "".join(row.itertext())[0] in "+−="
+        assert width_of(lines) <= max(width_of(whole), LINE)
+    assert broken >= 2
+
+
 def test_hostile_names_stay_text(report: Report) -> None:
     check = report.checks[-1]
     claim, check.claim = check.claim, "<script>alert(1)</script> & more"
@@ -242,7 +388,10 @@ def test_mathml_refuses_what_it_cannot_set_and_sets_names_upright() -> None:
         to_mathml(r"\undefinedthing{x}")
     markup = to_mathml(r"r_{hat} + margin \operatorname{dist}{(x)}")
     assert "hat" not in re.sub(r"<[^>]*>", "", markup)
-    assert "margin" in re.sub(r"<[^>]*>", "", markup)
+    assert "<mi>margin</mi>" in markup
+    assert "<mi>dist</mi>" in markup
+    assert '<mo form="prefix">−</mo>' in to_mathml(r"\left(- x\right)")
+    assert "<mo>−</mo>" in to_mathml(r"\left(y - x\right)")
 
 
 def test_figures_need_words_and_follow_the_theme() -> None:

@@ -39,7 +39,7 @@ class Table:
 
 @dataclass
 class Section:
-    """A heading with an introduction, then derivation, figures and tables, checks.
+    """A heading with an introduction, then figures, derivation, tables, checks.
 
     `settings` are filled in by the run: every size of the section's experiments. `key_steps` are
     the titles of the derivation's steps that stay open on screen; without them all do.

@@ -44,6 +44,7 @@ _PER_CENT = re.compile(r"(?<=[0-9\]]) ?%")
 _POWER_OF_TEN = re.compile(r"(?<![\w.])([0-9](?:\.[0-9]+)?)e([-−+]?)0*([0-9]+)(?![\w.])")
 # One letter (or closing bracket) with _x, _xy, _{...} or _+; never the underscore of a file name.
 _SUBSCRIPT = re.compile(r"(?<![A-Za-z0-9_Α-ω])([A-Za-zΑ-ω]\u0302?)_(\{[^{}]*\}|[A-Za-z0-9Α-ω]+|\+)")
+_OVERLAP = re.compile(r"(?<![\w^])q([01])(?!\w)")
 _BRACKET_SUBSCRIPT = re.compile(r"\)_(\+)")
 _SUPERSCRIPT = re.compile(r"\^(\{[^{}]*\}|\([^()]*\)|[-−]?[A-Za-z0-9Α-ω]+)")
 
@@ -64,6 +65,7 @@ def prose(text: str) -> Markup:
     text = text.replace("infinity", "∞")
     text = _DIFFERENTIAL.sub(lambda m: f"d{_GREEK[m.group(1)]}", text)
     text = _GREEK_WORD.sub(lambda m: _GREEK[m.group(1)], text)
+    text = _OVERLAP.sub(r"q_\1", text)
     text = _HAT.sub("\\1\u0302", text)
     text = _ROOT.sub(_root, text)
     text = _GRADIENT.sub("∇", text)

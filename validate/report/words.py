@@ -93,10 +93,14 @@ def deviation(predicted: str, measured: str, interval: str) -> str:
     )
     if law == 0.0:
         return ""
-    found, low, high = (100.0 * (x / law - 1.0) for x in (found, *sorted((low, high))))
+    found, low, high = (100.0 * (x / law - 1.0) for x in (found, low, high))
+    low, high = sorted((low, high))
     width = (high - low) / 2.0
     digits = min(3, max(0, 1 - math.floor(math.log10(width)))) if width > 0.0 else 2
-    shown = (f"{round(x, digits) + 0.0:+.{digits}f}".replace("-", "−") for x in (found, low, high))
+    shown = (
+        f"{x:+.{digits}f}".replace("-", "−") if round(x, digits) else f"{0:.{digits}f}"
+        for x in (found, low, high)
+    )
     return "{} % ({} to {})".format(*shown)
 
 
