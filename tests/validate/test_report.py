@@ -269,14 +269,16 @@ def test_steps_fold_but_for_the_key_ones(report: Report, page: str) -> None:
     section = next(s for s in report.sections if s.derivation)
     assert section.derivation
     titles = [step.title for step in section.derivation]
-    assert '<details class="step">' not in page
-    section.key_steps = [titles[0], titles[-1]]
+    key = section.key_steps
+    assert set(key) <= set(titles)
+    assert page.count('<details class="step">') == sum(title not in key for title in titles) > 20
+    section.key_steps = ()
     try:
-        folded = render(report, "html")
+        whole = render(report, "html")
     finally:
-        section.key_steps = ()
-    assert folded.count('<details class="step">') == len(titles) - 2
-    assert folded.count("<math ") == page.count("<math ")
+        section.key_steps = key
+    assert '<details class="step">' not in whole
+    assert whole.count("<math ") == page.count("<math ")
 
 
 def test_narrow_screens_get_fewer_digits_and_all_of_them_folded(report: Report, page: str) -> None:

@@ -406,7 +406,7 @@ def _tested(
     missed = f" {data.missed} instances had no perfect memory and do not enter." * (data.missed > 0)
     return Check(
         name=f"{name}_{data.kind}",
-        claim=f"{SHOWN[data.kind]} problem, {_load(data)}: {claim}.",
+        claim=f"{SHOWN[data.kind].capitalize()} problem, {_load(data)}: {claim}.",
         source="replica calculation with a margin, p δ_m = d²; projection on the recall cone",
         sample_size=f"{data.instances} maximum-margin memories at d = {_dims(data)}",
         p_value=test.p_value,
@@ -489,8 +489,8 @@ def check_normalised(data: ScoreData) -> Check:
     finite = float(data.cells[last].mean[1] - data.laws[last][1])
     return Check(
         name=f"normalised_scores_{data.kind}",
-        claim=f"{SHOWN[data.kind]} problem: each fact's scores, divided by |W e|, follow the laws "
-        "of the Gaussian problem as d → ∞.",
+        claim=f"{SHOWN[data.kind].capitalize()} problem: each fact's scores, divided by |W e|, "
+        "follow the laws of the Gaussian problem as d → ∞.",
         source="equivalence of the problems; laws of the projection on the recall cone",
         quantity="mean target score, measured minus law, extrapolated in 1/d",
         predicted="0",
