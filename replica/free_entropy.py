@@ -197,7 +197,7 @@ class FreeEntropy:
             "Free entropy in the scaling limit",
             phi,
             "p -> infinity at fixed alpha = gamma L, L = log p",
-            symbol=s.free_entropy,
+            symbol=s.scaling_free_entropy,
         )
         stationary = sp.together(sp.cancel(phi.diff(s.q)))
         d.results["scaling_saddle_point"] = d.add(
@@ -213,7 +213,7 @@ class FreeEntropy:
             "Free entropy at the saddle point",
             at_saddle,
             "overlap inserted",
-            symbol=s.free_entropy,
+            symbol=s.saddle_free_entropy,
         )
         (critical,) = sp.solve(sp.Eq(overlap, 1), s.alpha)
         d.results["critical_load"] = d.add(

@@ -33,9 +33,11 @@ list_size = sp.Symbol("list_size", positive=True, integer=True)
 q0 = sp.Symbol("q0", positive=True)
 q1 = sp.Symbol("q1", positive=True)
 block = sp.Symbol("block", positive=True)
-# Names of results, to the left of their formulas: the free entropy per weight, the statistical
-# dimension, the law of the number of active competitors, the critical load.
-free_entropy = sp.Symbol("phi", real=True)
+# Names of results, to the left of their formulas: the free entropy per weight (of any q, in the
+# scaling limit, and there at the saddle point), the statistical dimension, the law of the number of active competitors, the critical load.
+free_entropy = sp.Function("phi", real=True)(q)
+scaling_free_entropy = sp.Function("phi_s", real=True)(q)
+saddle_free_entropy = sp.Symbol("phi_s", real=True)
 delta = sp.Symbol("delta", positive=True)
 v_k = sp.Symbol("v_k", nonnegative=True)
 alpha_c = sp.Symbol("alpha_c", positive=True)

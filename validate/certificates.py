@@ -43,6 +43,7 @@ from validate.solvers.solution import Solution
 
 FloatArray = NDArray[np.float64]
 LARGEST = 1e50
+TOO_LARGE = f"the data exceed {LARGEST:g} in modulus or are not finite; rescale them"
 MOST_EXACT = 2000
 
 
@@ -78,10 +79,6 @@ def check(problem: Problem, solution: Solution) -> Certificate:
     'not_separable'
     """
     rows = rows_of(problem)
-    if not rows.largest() <= LARGEST:
-        return _undecided(
-            solution, f"the data exceed {LARGEST:g} in modulus or are not finite; rescale them"
-        )
     if solution.verdict == "separable" and solution.weights is not None:
         W = solution.weights.detach().cpu().numpy().astype(np.float64)
         found = check_separable(rows, W, solution.verdict)
@@ -138,6 +135,7 @@ def rows_of(problem: Problem) -> Rows:
 
 def rows_of_matrix(matrix: FloatArray) -> ExplicitRows:
     """The rows of an explicit matrix (n, N)."""
+    matrix = np.asarray(matrix, dtype=np.float64)
     largest = _largest(matrix)
     return ExplicitRows.of_matrix(
         matrix, lambda index: [Fraction(x) for x in matrix[index[0]].tolist()], largest, largest
@@ -151,6 +149,8 @@ def _largest(x: FloatArray) -> float:
 
 def check_separable(rows: Rows, W: FloatArray, claimed: str = "separable") -> Certificate:
     """Prove that all margins of W are positive."""
+    if not rows.largest() <= LARGEST:
+        return Certificate("undecided", claimed, "", reason=TOO_LARGE)
     largest = float(np.abs(W).max(initial=0.0))
     if not 0 < largest <= LARGEST:
         return Certificate("undecided", claimed, "", reason="the weights are zero or not finite")
@@ -180,26 +180,39 @@ def check_separable(rows: Rows, W: FloatArray, claimed: str = "separable") -> Ce
 
 def largest_margin(rows: Rows, multipliers: FloatArray) -> float:
     """Upper bound of the least margin of any W of unit norm: |A^T l| / sum l, infinite if l < 0."""
-    total = float(multipliers.sum())
-    if not (np.all(multipliers >= 0) and 0 < total < math.inf):
+    l = _normalised(multipliers)
+    if l is None or not rows.largest() <= LARGEST:
         return math.inf
-    l = multipliers / total
     reduced = rows.reduced(l) if isinstance(rows, ExplicitRows) else None
     smaller, kept = (rows, l) if reduced is None else reduced
     return smaller.residual(kept) * (1.0 + gamma(multipliers.size + 4))
+
+
+def _normalised(multipliers: FloatArray) -> FloatArray | None:
+    """Multipliers of sum 1 up to rounding; None unless finite, nonnegative and nonzero.
+
+    Scaled by their largest first: a sum that overflows would turn them all into zeros.
+    """
+    peak = float(multipliers.max(initial=0.0))
+    if not (np.all(np.isfinite(multipliers)) and np.all(multipliers >= 0) and peak > 0):
+        return None
+    scaled = np.ldexp(multipliers, -int(np.frexp(peak)[1]))
+    l: FloatArray = scaled / scaled.sum()
+    return l
 
 
 def check_not_separable(
     rows: Rows, multipliers: FloatArray, claimed: str = "not_separable"
 ) -> Certificate:
     """Prove that near the given multipliers there are nonnegative ones with A^T l = 0."""
-    total = float(multipliers.sum())
-    if not (np.all(np.isfinite(multipliers)) and np.all(multipliers >= 0) and total > 0):
+    if not rows.largest() <= LARGEST:
+        return Certificate("undecided", claimed, "", reason=TOO_LARGE)
+    l = _normalised(multipliers)
+    if l is None:
         return Certificate(
             "undecided", claimed, "", reason="the multipliers are not nonnegative and nonzero"
         )
-    # Any nonnegative floats will do: normalise, and flush entries that could underflow squared.
-    l = multipliers / total
+    # Any nonnegative, nonzero floats will do: flush entries that could underflow squared.
     l[l < 1e-60] = 0.0
     if rows.exactly_balanced(l):
         return Certificate("not_separable", claimed, "exact", residual=0.0, correction=0.0)

@@ -1,7 +1,8 @@
 """Constraint rows of an instance as NumPy arrays, with rigorous rounding bounds, for certificates.
 
 A row is a = v (x) e with v = target output - rival and e the input (`FactoredRows`), or explicit
-(`ExplicitRows`). Facts are treated in blocks, so that rows never fill the memory.
+(`ExplicitRows`). Facts are treated in blocks, so that differences never fill the memory; only the
+explicit rows that carry multipliers, a few N of them, are gathered.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ BLOCK = 2_000_000
 """Entries of a block of rows."""
 FEW = 64
 MOST_EXPLICIT = 300
+SHARP_BELOW = 1e3
 FEW_ROWS = 0.5
 """Largest share of nonzero multipliers for which their rows are gathered."""
 
@@ -75,7 +77,11 @@ class Rows(abc.ABC):
         """Upper bound of |A^T l|."""
 
     def reduced(self, multipliers: FloatArray) -> tuple[Rows, FloatArray] | None:
-        """Fewer rows or coordinates that prove the same, and their multipliers, where that pays."""
+        """Fewer rows or coordinates and their multipliers, where that pays.
+
+        A^T l = 0 holds for both or for neither; |A^T l| is the same only for `ExplicitRows`, which
+        leaves out rows, while `FactoredRows` leaves out coordinates.
+        """
         return None
 
     @abc.abstractmethod
@@ -117,7 +123,7 @@ class Rows(abc.ABC):
 
     def exactly_balanced(self, multipliers: FloatArray) -> bool:
         """Whether A^T l = 0 exactly; tried for at most 64 nonzero multipliers."""
-        if np.count_nonzero(multipliers) > FEW:
+        if not 0 < np.count_nonzero(multipliers) <= FEW:
             return False
         return all(value == 0 for value in self.exact_adjoint(multipliers))
 
@@ -181,6 +187,13 @@ class FactoredRows(Rows):
         for v, row in zip(self._exact_difference(index), W.tolist(), strict=True):
             total += v * sum((Fraction(x) * y for x, y in zip(row, e, strict=True)), Fraction(0))
         return total
+
+    def exactly_balanced(self, multipliers: FloatArray) -> bool:
+        facts = np.flatnonzero(multipliers.any(axis=1))
+        alike = self.shared is not None and bool((self.shared == self.shared[0]).all())
+        if facts.size and (alike or not self.inputs[facts].any()):
+            return True  # every row that carries a multiplier is zero
+        return super().exactly_balanced(multipliers)
 
     def exact_adjoint(self, multipliers: FloatArray) -> list[Fraction]:
         total = [Fraction(0)] * (self.dim_in * self.dim_out)
@@ -313,13 +326,13 @@ class ExplicitRows(Rows):
     def margins(self, W: FloatArray) -> Iterator[MarginBlock]:
         w = W.reshape(-1)
         g = gamma(self.size + 3)
-        # |a| . |w| <= max |a_i| sum |w_i| costs no pass over the rows; where it leaves the sign of
-        # a margin in doubt, the sharp bound is taken.
+        # |a| . |w| <= max |a_i| sum |w_i| costs no pass over the rows; margins that it would blur
+        # by more than a thousandth get the sharp bound.
         coarse = SLACK * g * self.entry * float(np.abs(w).sum()) + TINY
         for facts, a in self._blocks():
             margins = a @ w
             bounds = np.full(margins.shape, coarse)
-            doubtful = ~(margins > 2.0 * coarse)
+            doubtful = ~((margins > SHARP_BELOW * coarse) & np.isfinite(margins))
             bounds[doubtful] = SLACK * g * (np.abs(a[doubtful]) @ np.abs(w)) + TINY
             yield MarginBlock(margins, bounds, facts.start)
 

@@ -13,6 +13,12 @@ LARGEST_OVERLAP_PROBLEM = 256
 """Most competitors for which the saddle point is computed here; beyond, it takes minutes."""
 
 
+NEAR_CAPACITY = 0.98
+"""Largest p delta/d^2 at which the overlap is computed: at 1 the saddle point ends at q = 1."""
+MOST_FACTS = 100_000
+"""Most facts for which P(separable) is computed here; beyond, it can take minutes."""
+
+
 @dataclass(frozen=True)
 class Prediction:
     """`value` of a `quantity` and whose `law` it is.
@@ -42,9 +48,11 @@ def predictions(
     - hebbian, pseudo_inverse: the probability that a fact is recalled, exact for the Gaussian and
       decoupled problems with d_out = d and Gaussian embeddings (`checks.rule_laws`);
     - hebbian, Gaussian problem: the probability that all facts are recalled, exact;
-    - sample: the overlap of the saddle point at finite p, for up to 256 competitors.
+    - sample: besides P(separable) the overlap of the saddle point at finite p (d to infinity), for
+      up to 256 competitors and loads at which that saddle point exists.
 
-    For the original problem these are the values of the decoupled or Gaussian problem.
+    Exact and sample: values of the Gaussian problem, whatever the problem, but none for correlated
+    embeddings. Rules: those of the decoupled problem for the original one.
 
     >>> for found in predictions("original", "exact", dim=20, facts=87):
     ...     print(f"{found.quantity} {found.value:.4f} {found.law}")
@@ -56,17 +64,18 @@ def predictions(
     side = dim if dim_out is None else dim_out
     if facts < 1 or others < 1:
         return ()
-    if method == "exact":
+    gaussian = problem == "gaussian"
+    if method in ("exact", "sample"):
+        if facts > MOST_FACTS or not (gaussian or ensemble != "correlated"):
+            return ()
         from numerics.cone import success_probability
 
-        found = success_probability(dim, facts, others, dim_out=side, digits=10)
-        return (Prediction("separable", float(found.to_float_lossy()), "Gaussian problem, exact"),)
-    if method == "sample" and others <= LARGEST_OVERLAP_PROBLEM:
-        from validate.checks.overlap import predicted_overlap
-
-        value, _ = predicted_overlap(facts / (dim * side), others, OVERLAP_ACCURACY)
-        return (Prediction("overlap", value, "saddle point at this p and M, d to infinity"),)
-    gaussian = problem == "gaussian"
+        ball = success_probability(dim, facts, others, dim_out=side, digits=10)
+        value = float(ball.to_float_lossy())
+        found = [Prediction("separable", value, "Gaussian problem, exact")]
+        if method == "sample":
+            found += _overlap(facts / (dim * side), others)
+        return tuple(found)
     known = method in RULES and side == dim and (gaussian or ensemble == "gaussian")
     if not known or (gaussian and method == "pseudo_inverse" and facts > dim * dim):
         return ()
@@ -77,3 +86,16 @@ def predictions(
         return (accuracy,)
     every = hebbian_every_recall(dim * dim, facts, others)
     return (Prediction("separable", every, law), accuracy)
+
+
+def _overlap(gamma: float, competitors: int) -> list[Prediction]:
+    """The saddle-point overlap, if there is a saddle point (p delta < d^2) and it is cheap."""
+    from numerics.cone import statistical_dimension
+    from validate.checks.overlap import predicted_overlap
+
+    if competitors > LARGEST_OVERLAP_PROBLEM:
+        return []
+    if gamma * float(statistical_dimension(competitors, 10).to_float_lossy()) >= NEAR_CAPACITY:
+        return []
+    value, _ = predicted_overlap(gamma, competitors, OVERLAP_ACCURACY)
+    return [Prediction("overlap", value, "Gaussian problem, saddle point at this p, d to infinity")]

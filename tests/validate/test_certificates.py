@@ -158,6 +158,42 @@ def test_the_sharp_bound_is_taken_where_the_coarse_one_leaves_doubt() -> None:
     assert certificate.method == "floating-point bounds"
 
 
+def test_multipliers_whose_sum_overflows_prove_nothing() -> None:
+    """Divided by an infinite sum they would all be zero, and zero multipliers balance."""
+    huge = np.array([1e308, 1e308])
+    assert check_not_separable(rows_of_matrix(np.eye(2)), huge).verdict == "undecided"
+    assert not rows_of_matrix(np.eye(2)).exactly_balanced(np.zeros(2))
+    opposite = rows_of_matrix(np.array([[1.0, 2.0], [-1.0, -2.0]]))
+    assert check_not_separable(opposite, huge).verdict == "not_separable"
+    assert largest_margin(opposite, huge) < 1e-14
+
+
+def test_margins_that_overflow_prove_nothing() -> None:
+    r = 1.7e308
+    rows = rows_of_matrix(np.array([[r, r, -r, -r, -r]]))
+    assert check_separable(rows, np.full(5, 0.99)).verdict == "undecided"
+    for bad in (np.nan, np.inf):
+        rows = rows_of_matrix(np.array([[1.0, bad]]))
+        assert check_separable(rows, np.ones(2)).verdict == "undecided"
+        assert check_not_separable(rows, np.ones(1)).verdict == "undecided"
+        assert largest_margin(rows, np.ones(1)) == math.inf
+
+
+def test_integers_are_read_as_floats() -> None:
+    """The smallest integers have no negative of their own type."""
+    rows = rows_of_matrix(np.array([[-(2**63), 1]], dtype=np.int64))
+    assert rows.largest() == 2.0**63
+    assert check_separable(rows, np.array([-1.0, 1.0])).verdict == "separable"
+
+
+@pytest.mark.parametrize("kind", ["decoupled", "original"])
+def test_inputs_that_are_all_zero_are_certified(kind: str) -> None:
+    problem = replace(
+        make_problem(kind, dim=4, facts=12, seed=0), inputs=torch.zeros(12, 4).double()
+    )
+    assert decide(problem).verdict == "not_separable"
+
+
 def test_gathered_rows_prove_the_same() -> None:
     """Residual and Gram matrix from the rows of the nonzero multipliers alone."""
     problem = make_problem("gaussian", dim=5, facts=30, seed=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import clarabel
 import numpy as np
@@ -14,12 +15,14 @@ from scipy import optimize, sparse, stats
 
 from numerics.cone import critical_facts, success_probability
 from replica.errors import InvalidInput
+from validate.certificates import check
 from validate.decide import decide, decide_many
 from validate.embeddings import NAMES
-from validate.problems import KINDS, OriginalProblem, Problem, make_problem
+from validate.problems import KINDS, GaussianProblem, OriginalProblem, Problem, make_problem
 from validate.solvers.exact import solve, solve_many
-from validate.solvers.operators import operator_of
+from validate.solvers.operators import RowsOperator, operator_of
 from validate.solvers.rows import solve_rows
+from validate.solvers.working_set import worth_a_working_set
 
 SIZES = [
     {"dim": 4, "facts": 7},
@@ -344,3 +347,17 @@ def test_bad_matrices_get_one_sentence(matrix: np.ndarray) -> None:
         solve_rows(matrix)
     with pytest.raises(InvalidInput, match="columns"):
         solve_rows(np.ones((2, 2)), free=(5,))
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-20, 1e-15, 1e15, 1e20, 1e40])
+def test_scales_beyond_single_precision(scale: float) -> None:
+    """The first-order start works in single precision: the scale of the data must not matter."""
+    problem = make_problem("gaussian", dim=5, facts=25, competitors=12, seed=3)
+    assert isinstance(problem, GaussianProblem)
+    operator = operator_of([problem])
+    assert isinstance(operator, RowsOperator)
+    assert worth_a_working_set(operator)
+    scaled = replace(problem, matrices=problem.matrices * scale)
+    plain, found = solve(problem), solve(scaled)
+    assert (found.verdict, found.iterations) == (plain.verdict, plain.iterations)
+    assert check(scaled, found).verdict == plain.verdict

@@ -77,10 +77,15 @@ def rule_recall(
         return float(weight @ np.exp(competitors * special.log_ndtr(chi / noise)))
     node, mass = special.roots_legendre(40)
     level = stats.beta(dim / 2, other)
-    # Gauss-Legendre in h over all but 1e-12 of its law
-    low, high = float(level.ppf(1e-12)), float(level.isf(1e-12))
-    h = low + (high - low) * (node + 1.0) / 2.0
-    share = level.pdf(h) * mass
+    # Gauss-Legendre over all but 1e-12 of the law of h = sin^2(angle): the density
+    # sin^(d-1) cos^(2 other - 1) is smooth also where that of h is singular (other = 1/2, d = 1).
+    low, high = (
+        np.arctan2(np.sqrt(h), np.sqrt(1.0 - h)) for h in (level.ppf(1e-12), level.isf(1e-12))
+    )
+    angle = low + (high - low) * (node + 1.0) / 2.0
+    h = np.sin(angle) ** 2
+    log_density = (dim - 1) * np.log(np.sin(angle)) + (2 * other - 1) * np.log(np.cos(angle))
+    share = np.exp(log_density - log_density.max()) * mass
     share /= share.sum()
     z = np.linspace(-8.5, 8.5, 121)
     dz = np.exp(-z * z / 2.0) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi)
@@ -95,9 +100,12 @@ def rule_recall(
 
 
 def _grid(law: Any, nodes: int) -> tuple[Floats, Floats]:
+    """Gauss-Legendre nodes of a chi law within 9 deviations of its mean, weights of sum 1."""
     centre, spread = float(law.mean()), float(law.std())
-    x = np.linspace(max(1e-9, centre - 9.0 * spread), centre + 9.0 * spread, nodes)
-    weight = law.pdf(x)
+    low, high = max(0.0, centre - 9.0 * spread), centre + 9.0 * spread
+    node, mass = special.roots_legendre(nodes)
+    x = low + (high - low) * (node + 1.0) / 2.0
+    weight = law.pdf(x) * mass
     return x, np.asarray(weight / weight.sum())
 
 

@@ -9,7 +9,6 @@ from replica.catalogue import model
 from validate.checks.units import Unit
 from validate.report.model import Section
 
-
 KEY_STEPS = (
     "Replicated action per weight",
     "Entropic term",

@@ -24,6 +24,8 @@ def needs_a_face(problem: Problem, raw: RawResult) -> bool:
         return False
     mass = raw.multipliers.view(problem.facts, -1).sum(1)
     mass = mass[mass > 0]  # exactly zero: left out by the working set, not creeping to a face
+    if not mass.numel():
+        return False  # no multiplier is positive: there is nothing to go on from
     return raw.verdict == "undecided" or bool(mass.amin() < NEGLIGIBLE * mass.amax())
 
 
@@ -37,7 +39,7 @@ def impossible_facts(problem: Problem, raw: RawResult, deadline: float | None) -
     iterations, tried = raw.iterations, problem.facts
     for share in HEAVY:
         facts = torch.nonzero(mass >= share * mass.amax()).flatten()
-        if facts.numel() >= problem.facts or facts.numel() == tried:
+        if facts.numel() >= problem.facts or facts.numel() in (0, tried):
             continue
         tried = facts.numel()
         found = interior_point(operator_of([problem.subset(facts)]), deadline=deadline)[0]
@@ -58,7 +60,7 @@ def _impossible_rows(
     tried = 0
     for share in HEAVY:
         rows = torch.nonzero(l >= share * l.amax()).flatten()
-        if rows.numel() == tried or rows.numel() > MOST_ROWS:
+        if rows.numel() in (0, tried) or rows.numel() > MOST_ROWS:
             continue
         tried = rows.numel()
         matrix = torch.stack([_row(problem, int(index)) for index in rows])

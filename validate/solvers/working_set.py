@@ -7,6 +7,7 @@ the subsets stay at a few N rows and each round starts from the multipliers of t
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -21,6 +22,8 @@ KEPT, ADDED, MOST_ADDED = 2.0, 0.5, 1.0
 """Rows kept from the last round, added at least and added at most, in units of N."""
 FULL_STEPS, SCREENED = 8, 6.0
 """First-order steps on all rows, and rows kept for the others, in units of N."""
+IN_RANGE = 1e12
+"""Sizes of entries between one over this and this have squares well inside single precision."""
 ROUNDS_WITH_DROPPING = 12
 WORTH_IT = 4.0
 """Least ratio of rows to unknowns for which a working set pays."""
@@ -84,16 +87,23 @@ def solve_with_working_set(
 def first_order_weights(matrix: Tensor) -> Tensor:
     """A few steps on all rows, then more on the rows that came out lowest, which are cheaper.
 
-    In single precision: the steps are bound by memory traffic, and a start needs no more.
+    In single precision: the steps are bound by memory traffic, and a start needs no more. Rows
+    whose squares would leave its range are scaled by a power of two first.
     """
-    single = matrix.float()
+    size = float(torch.linalg.vector_norm(matrix)) / matrix.numel() ** 0.5
+    exponent = 0 if IN_RANGE**-1 <= size <= IN_RANGE or size == 0 else math.frexp(size)[1]
+    factor = 2.0**-exponent
+    single = (matrix * factor if exponent else matrix).float()
     operator = RowsOperator(single[None])
     many = int(SCREENED * matrix.shape[1])
     if matrix.shape[0] <= 2 * many:
-        return accelerated_start(operator).weights[0].double()
-    first = accelerated_start(operator, steps=FULL_STEPS)
-    low = RowsOperator(single[smallest(first.margins[0], many)][None])
-    return accelerated_start(low, weights=first.weights).weights[0].double()
+        found = accelerated_start(operator)
+    else:
+        first = accelerated_start(operator, steps=FULL_STEPS)
+        low = RowsOperator(single[smallest(first.margins[0], many)][None])
+        found = accelerated_start(low, weights=first.weights)
+    weights = found.weights[0].double() * factor
+    return weights if bool(torch.isfinite(weights).all()) else torch.zeros_like(weights)
 
 
 def widen_with_working_set(

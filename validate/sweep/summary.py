@@ -57,6 +57,6 @@ def summary(frame: Any) -> list[dict[str, Any]]:
             ensemble=parse_ensemble(str(group["ensemble"].iloc[0])).name,
         )
         row["theory"] = {p.quantity: p.value for p in found}
-        row["law"] = found[0].law if found else None
+        row["law"] = "; ".join(dict.fromkeys(p.law for p in found)) or None
         rows.append(row)
     return rows
