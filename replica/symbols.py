@@ -34,7 +34,8 @@ q0 = sp.Symbol("q0", positive=True)
 q1 = sp.Symbol("q1", positive=True)
 block = sp.Symbol("block", positive=True)
 # Names of results, to the left of their formulas: the free entropy per weight (of any q, in the
-# scaling limit, and there at the saddle point), the statistical dimension, the law of the number of active competitors, the critical load.
+# scaling limit, and there at the saddle point), the statistical dimension, the law of the number of
+# active competitors, the critical load.
 free_entropy = sp.Function("phi", real=True)(q)
 scaling_free_entropy = sp.Function("phi_s", real=True)(q)
 saddle_free_entropy = sp.Symbol("phi_s", real=True)
